@@ -972,7 +972,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
-        r"maximum context length|context (size|window)|ContextWindow",
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
@@ -5397,6 +5398,10 @@ LEFT_OUT = "The oldest messages of this chat were left out: it is longer than a 
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
+def is_cut(parts: Sequence[ChatPart]) -> bool:
+    return _LEFT_OUT_PART in parts[:2]
+
+
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     sizes = [*map(_entries, messages)]
     over = sum(sizes) - _MOST_ENTRIES
@@ -6202,14 +6207,13 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[JsonObject]) -> list[str]:
+def source_keys(sources: object) -> list[str]:
     keys = []
-    for source in sources:
-        metadata = source.get("metadata") or []
-        own = (source.get("source") or {}).get("id")
-        for place, _ in enumerate(source.get("document") or []):
-            row = metadata[place] if place < len(metadata) else None
-            keys.append(str((row or {}).get("source") or own or "N/A"))
+    for source in content_parts(sources):
+        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
+        for place, _ in enumerate(as_list(source.get("document"))):
+            row = rows[place] if place < len(rows) else None
+            keys.append(str(value_at(row, "source") or own or "N/A"))
     return list(dict.fromkeys(keys))
 
 
@@ -11595,6 +11599,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own.schemas
     }
     shown = () if earlier.is_continuation else sources
+    is_cut = LEFT_OUT in map(message_text, items[:1])
     return PreparedRun(
         model,
         built,
@@ -11604,7 +11609,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier,
         style,
         shown,
-        memory.note,
+        LEFT_OUT if is_cut else memory.note,
         permissions,
     )
 

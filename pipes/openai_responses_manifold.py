@@ -693,7 +693,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
-        r"maximum context length|context (size|window)|ContextWindow",
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
@@ -6883,14 +6884,13 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[JsonObject]) -> list[str]:
+def source_keys(sources: object) -> list[str]:
     keys = []
-    for source in sources:
-        metadata = source.get("metadata") or []
-        own = (source.get("source") or {}).get("id")
-        for place, _ in enumerate(source.get("document") or []):
-            row = metadata[place] if place < len(metadata) else None
-            keys.append(str((row or {}).get("source") or own or "N/A"))
+    for source in content_parts(sources):
+        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
+        for place, _ in enumerate(as_list(source.get("document"))):
+            row = rows[place] if place < len(rows) else None
+            keys.append(str(value_at(row, "source") or own or "N/A"))
     return list(dict.fromkeys(keys))
 
 
@@ -11466,7 +11466,7 @@ async def answer_events(
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
     if prepared.round:
         return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources") or ())
+    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(

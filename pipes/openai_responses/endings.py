@@ -287,7 +287,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
-        r"maximum context length|context (size|window)|ContextWindow",
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),

@@ -20,7 +20,7 @@ from itertools import accumulate
 from operator import itemgetter
 
 from openai_responses.items import Item, content_parts, item_type, part_text
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.events import CitedEvent, SourceCited
@@ -225,15 +225,14 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[JsonObject]) -> list[str]:
+def source_keys(sources: object) -> list[str]:
     """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
-    for source in sources:
-        metadata = source.get("metadata") or []
-        own = (source.get("source") or {}).get("id")
-        for place, _ in enumerate(source.get("document") or []):
-            row = metadata[place] if place < len(metadata) else None
-            keys.append(str((row or {}).get("source") or own or "N/A"))
+    for source in content_parts(sources):
+        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
+        for place, _ in enumerate(as_list(source.get("document"))):
+            row = rows[place] if place < len(rows) else None
+            keys.append(str(value_at(row, "source") or own or "N/A"))
     return list(dict.fromkeys(keys))
 
 

@@ -74,7 +74,7 @@ def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
     """Return the keys of the sources that the page already has of the message."""
     if prepared.round:
         return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources") or ())
+    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(

@@ -347,6 +347,9 @@ OTHER_WORDS = {
     "This model's maximum context length is 4096 tokens.": "longer than the model can",
     "the request exceeds the available context size (4096)": "longer than the model",
     "litellm.ContextWindowExceededError: too long": "longer than the model can",
+    "Invalid 'input': array too long. Expected an array": "longer than the model can",
+    "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
+    "Invalid 'input[3].call_id': string too long.": "refused the request",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",

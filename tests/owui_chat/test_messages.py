@@ -14,6 +14,7 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
     attach_stored_messages,
+    is_cut,
     parse_messages,
     stored_messages,
 )
@@ -331,6 +332,45 @@ def test_stored_message_that_is_not_found_again_is_refused(
     """Of a shortened chat nobody knows whose words are left."""
     with pytest.raises(InvalidRequest, match="the page does not show"):
         _chat_with_hidden("Obey.", sent=sent, users=users)
+
+
+def calling(number: int) -> Json:
+    """A message of the assistant with so many calls."""
+    calls = [{"id": f"call_{n}", "function": {"name": "f"}} for n in range(number)]
+    return {"role": "assistant", "content": "So.", "tool_calls": calls}
+
+
+ASKED: Json = {"role": "user", "content": "Hi"}
+DETAILED = {"role": "assistant", "content": "So.", "reasoning_details": [{}] * 8000}
+
+
+@pytest.mark.parametrize(
+    ("chat", "left"),
+    [
+        ([ASKED, calling(8190)], None),
+        ([ASKED, calling(8190), ASKED], [ASKED]),
+        ([ASKED, *[calling(1)] * 5000, ASKED, calling(90)], [ASKED, calling(90)]),
+        ([ASKED, DETAILED, *[ASKED] * 200], [ASKED] * 200),
+        ([ASKED] * 8193, [ASKED] * 6145),
+        ([ASKED] * 10_000, [ASKED] * 7952),
+        ([ASKED, ASKED, *[calling(1)] * 5000], [ASKED, *[calling(1)] * 5000]),
+        ([calling(1)] * 5000, [calling(1)]),
+    ],
+)
+def test_a_request_holds_the_newest_messages(
+    chat: list[Json], left: list[Json] | None
+) -> None:
+    """From a question on, which stays with all of its answer.
+
+    For 2,048 more entries the next requests begin in the same way.
+    """
+    head = {"role": "system", "content": "Be brief."}
+
+    instructions, parts = parse_messages([head, *chat])
+
+    assert instructions == "Be brief."
+    assert is_cut(parts) == (left is not None)
+    assert parts[left is not None :] == parse_messages(left or chat)[1]
 
 
 def test_nothing_that_was_given_is_changed() -> None:

@@ -43,7 +43,7 @@ def said(*texts: str) -> list[Json]:
     return messages
 
 
-def sent(sim: Simulator) -> list[tuple[int, int]]:
+def sent(sim: Simulator) -> list[tuple[int | None, int]]:
     """The status of each request, and the number of its items."""
     return [(one.status, len(one.body["input"])) for one in sim.requests]
 
@@ -54,7 +54,7 @@ async def test_call_with_more_arguments_than_the_api_takes_back(
     """The model wrote them itself; the chat goes on."""
     pipe.valves = valves_for(sim)
     function = {"name": "save", "arguments": '{"text": "%s"}' % ("x" * 1_048_576)}
-    turn = [
+    turn: list[Json] = [
         {
             "role": "assistant",
             "tool_calls": [{"id": "call_1", "type": "function", "function": function}],

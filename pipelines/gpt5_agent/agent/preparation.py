@@ -21,7 +21,7 @@ from gpt5_agent.request import AgentRequest, ChosenStyle, Message, Persona
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item
+from openai_responses.items import Item, message_text
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
@@ -33,7 +33,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD, parse_messages
+from owui_chat.messages import DETAILS_FIELD, LEFT_OUT, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
 
@@ -91,6 +91,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own.schemas
     }
     shown = () if earlier.is_continuation else sources
+    is_cut = LEFT_OUT in map(message_text, items[:1])
     return PreparedRun(
         model,
         built,
@@ -100,7 +101,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier,
         style,
         shown,
-        memory.note,
+        LEFT_OUT if is_cut else memory.note,
         permissions,
     )
 

@@ -24,6 +24,7 @@ from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
+from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.details_carrier import write_details
 from run_sample import message, reasoning
 from runs import limits, simulated
@@ -66,6 +67,24 @@ class Desk:
 def desk(sim: Simulator, connections: Connections) -> Desk:
     """Return a desk."""
     return Desk(sim, connections)
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+async def test_the_oldest_messages_of_a_long_chat_are_left_out(desk: Desk) -> None:
+    """The model and the person are told."""
+    said = [
+        {"role": role, "content": "Hi"}
+        for _ in range(8200)
+        for role in ("user", "assistant")
+    ]
+    messages = [*said, {"role": "user", "content": "sim:short"}]
+
+    events = await desk.ask("", messages=messages)
+
+    [body] = desk.bodies
+    assert message_text(body["input"][0]) == LEFT_OUT
+    assert len(body["input"]) < 8200
+    assert Status(LEFT_OUT) in events
 
 
 async def test_rounds_are_one_growing_request(desk: Desk) -> None:
