@@ -6729,7 +6729,7 @@ _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}(?:&|(?![\w-]))|&{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
@@ -6753,11 +6753,9 @@ class HoldbackBuffer:
 
 
 def strip_tracking(text: str) -> str:
-    return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def _kept_of_tracking(match: re.Match[str]) -> str:
-    return "?" if match[0].endswith("&") else ""
+    if _TRACKED not in text:
+        return text
+    return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
 class Citations:
@@ -6940,8 +6938,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 def _place_finder(text: str) -> Callable[[object], int]:
     found = list(_TRACKING.finditer(text))
     starts = [match.start() for match in found]
-    gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
-    gone_before = [0, *accumulate(gone)]
+    gone_before = [0, *accumulate(len(match[0]) for match in found)]
 
     def find(place: object) -> int:
         old = place if isinstance(place, int) else len(text)

@@ -117,6 +117,7 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
         ("https://a.example?utm_source=openai", "https://a.example"),
         ("https://a.example/?b=1&utm_source=openai", "https://a.example/?b=1"),
         ("https://a.example?utm_source=openai&b=1", "https://a.example?b=1"),
+        ("https://a.example?utm_source=openai&utm_source=openai", "https://a.example"),
         ("https://a.example?b=1&utm_source=openai&c=2", "https://a.example?b=1&c=2"),
         ("https://a.example?utm_source=openai#part", "https://a.example#part"),
         (
