@@ -14,12 +14,12 @@ from hosts.sent import chat_bodies, kinds
 from hosts.tabs import Tab
 from hosts.users import User
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
+from owui_chat.messages import LEFT_OUT
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.1-sol"
-CALLS = 8_000
 TURNS, ITEMS = 5, 100
 PICTURES = 40
 LONGEST_GAP = 5.0
@@ -54,9 +54,15 @@ async def health_watched(user: User, what: str) -> AsyncIterator[list[float]]:
 
 @pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
 @pytest.mark.asyncio
-async def test_many_calls_of_one_run(member: User, simulator: Simulator) -> None:
-    """Each call has its output in the request, and others are answered meanwhile."""
-    ids = [f"call_{number}" for number in range(CALLS)]
+@pytest.mark.parametrize(("count", "sent"), [(4_000, 4_000), (40_000, 0)])
+async def test_many_calls_of_one_run(
+    member: User, simulator: Simulator, count: int, sent: int
+) -> None:
+    """Each call has its output in the request, and others are answered meanwhile.
+
+    More than one request can hold are left out.
+    """
+    ids = [f"call_{number}" for number in range(count)]
     function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
     calls = [{"id": one, "type": "function", "function": function} for one in ids]
     messages: list[Json] = [
@@ -65,12 +71,13 @@ async def test_many_calls_of_one_run(member: User, simulator: Simulator) -> None
         *({"role": "tool", "tool_call_id": one, "content": "Rain."} for one in ids),
         {"role": "user", "content": "sim:short and now?"},
     ]
-    async with health_watched(member, f"{CALLS:,} calls in a body") as gaps:
+    async with health_watched(member, f"{count:,} calls in a body") as gaps:
         await member.completion(MODEL, messages)
 
     assert max(gaps) < LONGEST_GAP
     [body] = chat_bodies(simulator)
-    assert kinds(body["input"]).count("function_call_output") == CALLS
+    assert kinds(body["input"]).count("function_call_output") == sent
+    assert (LEFT_OUT in str(body["input"][:2])) == (sent == 0)
 
 
 @pytest.mark.asyncio
