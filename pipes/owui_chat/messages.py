@@ -114,7 +114,8 @@ _MOST_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
-LEFT_OUT = "The oldest messages of this chat were left out: it is longer than a request may be."
+_INSTRUCTING = ("system", "developer")
+LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
@@ -126,17 +127,20 @@ def is_cut(parts: Sequence[ChatPart]) -> bool:
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     """Return the messages that one request can hold, from a question on.
 
-    Many go at once, so that the requests after it begin with the same bytes.
+    Many go at once, so that the requests after it begin with the same bytes. What an
+    administrator's filter put in front stays.
     """
     sizes = [*map(_entries, messages)]
     over = sum(sizes) - _MOST_ENTRIES
     if over <= 0:
         return messages
     over += -over % _ENTRIES_AT_ONCE
-    gone = [0, *accumulate(sizes)]
-    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"] or [-1]
-    start = next((n for n in starts if gone[n] >= over), starts[-1])
-    return messages[start:]
+    gone, first = [0, *accumulate(sizes)], messages[:_ENTRIES_AT_ONCE]
+    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, first)]
+    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
+    last = starts[-1] if starts else len(messages) - 1
+    start = next((n for n in starts if gone[n] >= over), last)
+    return [*first, *messages[max(start, len(first)) :]]
 
 
 def _entries(message: JsonObject) -> int:

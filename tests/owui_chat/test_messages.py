@@ -341,6 +341,7 @@ def calling(number: int) -> Json:
 
 
 ASKED: Json = {"role": "user", "content": "Hi"}
+TOLD: Json = {"role": "developer", "content": "Be kind."}
 DETAILED = {"role": "assistant", "content": "So.", "reasoning_details": [{}] * 8000}
 
 
@@ -355,12 +356,14 @@ DETAILED = {"role": "assistant", "content": "So.", "reasoning_details": [{}] * 8
         ([ASKED] * 10_000, [ASKED] * 7952),
         ([ASKED, ASKED, *[calling(1)] * 5000], [ASKED, *[calling(1)] * 5000]),
         ([calling(1)] * 5000, [calling(1)]),
+        ([TOLD, TOLD, ASKED, calling(8190), ASKED], [TOLD, TOLD, ASKED]),
+        ([TOLD] * 9000, [TOLD] * 2049),
     ],
 )
 def test_a_request_holds_the_newest_messages(
     chat: list[Json], left: list[Json] | None
 ) -> None:
-    """From a question on, which stays with all of its answer.
+    """From a question on, which stays with all of its answer, and what stands in front.
 
     For 2,048 more entries the next requests begin in the same way.
     """
