@@ -1278,6 +1278,10 @@ Describe = Callable[[Any], tuple[Any, ...]]
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 
 
+def _exported(name: str) -> str:
+    return name[:_LONGEST].encode("utf-8", "replace").decode()
+
+
 class ServerWords:
     def __init__(self) -> None:
         self._known: set[str] = set()
@@ -1319,7 +1323,7 @@ class Telemetry:
     ) -> Any:
         if not exports_telemetry():
             return await work
-        name = name[:_LONGEST]
+        name = _exported(name)
         facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
         tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
         with tracer.start_as_current_span(
@@ -1388,7 +1392,7 @@ class _Run:
         word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
         if model:
-            told["gen_ai.response.model"] = model[:_LONGEST]
+            told["gen_ai.response.model"] = _exported(model)
         self._span.set_attributes(told)
         self._error = "" if kind in ("completed", "incomplete") else word
 
@@ -1433,7 +1437,7 @@ def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": model,
+        "gen_ai.request.model": _exported(model),
         "server.address": address,
     }
     if facts["task"]:

@@ -4202,7 +4202,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = kind.removesuffix("_call").replace("_", " ")
+    noun = kind.replace("_", " ")
     as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))

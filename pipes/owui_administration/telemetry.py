@@ -38,6 +38,15 @@ _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 """Their texts may hold what a span must not."""
 
 
+def _exported(name: str) -> str:
+    """Return a name that can be exported.
+
+    One with half a character (a lone surrogate) would end the export of all spans that
+    wait with it, those of others too.
+    """
+    return name[:_LONGEST].encode("utf-8", "replace").decode()
+
+
 class ServerWords:
     """The words of servers that are told apart, for all calls of the pipe."""
 
@@ -92,7 +101,7 @@ class Telemetry:
         """Return the result of a tool, whose time is a span inside that of its run."""
         if not exports_telemetry():
             return await work
-        name = name[:_LONGEST]
+        name = _exported(name)
         facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
         tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
         with tracer.start_as_current_span(
@@ -172,7 +181,7 @@ class _Run:
         word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
         if model:
-            told["gen_ai.response.model"] = model[:_LONGEST]
+            told["gen_ai.response.model"] = _exported(model)
         self._span.set_attributes(told)
         self._error = "" if kind in ("completed", "incomplete") else word
 
@@ -219,7 +228,7 @@ def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": model,
+        "gen_ai.request.model": _exported(model),
         "server.address": address,
     }
     if facts["task"]:

@@ -146,7 +146,7 @@ async def test_items_that_are_refused(
         simulator.faults.append(refuse_item("message", part="input_image"))
         await chat.heal(
             "sim:short First.",
-            "One earlier web search could not be sent again and was left out.",
+            "One earlier web search call could not be sent again and was left out.",
             "One earlier function call output was sent as plain text.",
             "A picture or file could not be sent to the model and was left out.",
         )

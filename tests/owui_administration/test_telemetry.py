@@ -180,6 +180,20 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
     assert len(set(types)) == 51
 
 
+async def test_names_can_be_exported(memory: Memory) -> None:
+    """Half a character would end the export of what waits with it."""
+    one, half = await account(), "gpt\ud83d" * 50
+    end = ("end", "completed", None, half)
+    events = one.observe_run(told(DONE), half, "api.openai.com", lambda _: end)
+    assert [event async for event in events] == [DONE]
+    await one.observe_tool(half, asyncio.sleep(0, "b"), lambda _: False)
+
+    assert len(memory.spans) == 2
+    for span in memory.spans:
+        assert f"{span.name}{span.told}".encode()
+        assert "gpt?gpt?" in str(span.told)
+
+
 async def test_stop_ends_the_span(memory: Memory) -> None:
     """Whoever leaves early closes the run as well, maybe in another task."""
     source = told(TextDelta(0, "text", 0, "Hi"), DONE)

@@ -65,7 +65,7 @@ async def test_call_with_more_arguments_than_the_api_takes_back(
     chunks = await asked(pipe, [*said("Save it."), *turn, *said("And now?")])
 
     assert [status for status, _ in sent(sim)] == [400, 200]
-    assert statuses(chunks) == ["One earlier function was sent as plain text."]
+    assert statuses(chunks) == ["One earlier function call was sent as plain text."]
 
 
 async def test_the_oldest_messages_of_a_long_chat_are_left_out(
