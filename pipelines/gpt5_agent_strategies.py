@@ -5399,18 +5399,18 @@ LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hol
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
-def is_cut(parts: Sequence[ChatPart]) -> bool:
-    return _LEFT_OUT_PART in parts[:2]
+def cut_notice(parts: Sequence[ChatPart]) -> str:
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    sizes = [*map(_entries, messages)]
-    over = sum(sizes) - _MOST_ENTRIES
+    gone = [0, *accumulate(map(_entries, messages))]
+    over = gone[-1] - _MOST_ENTRIES
     if over <= 0:
         return messages
     over += -over % _ENTRIES_AT_ONCE
-    gone, first = [0, *accumulate(sizes)], messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, first)]
+    head = messages[:_ENTRIES_AT_ONCE]
+    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
     starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
     last = starts[-1] if starts else len(messages) - 1
     start = next((n for n in starts if gone[n] >= over), last)
@@ -11579,7 +11579,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items = _build_history(
+    system_text, items, cut = _build_history(
         messages, origin_at(model.family, request.endpoint), earlier, sign
     )
     sources = read_context(request.context)
@@ -11599,7 +11599,6 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own.schemas
     }
     shown = () if earlier.is_continuation else sources
-    is_cut = LEFT_OUT in map(message_text, items[:1])
     return PreparedRun(
         model,
         built,
@@ -11609,7 +11608,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier,
         style,
         shown,
-        LEFT_OUT if is_cut else memory.note,
+        cut or memory.note,
         permissions,
     )
 
@@ -11626,7 +11625,7 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> tuple[str, list[Item]]:
+) -> tuple[str, list[Item], str]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
     system_text, parts = parse_messages(drop_question_calls(closed))
     parts, records = restore_from_details(parts, sign)
@@ -11634,7 +11633,7 @@ def _build_history(
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=readable)
-    return system_text, [*items, *open_items]
+    return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:

@@ -5888,18 +5888,18 @@ LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hol
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
-def is_cut(parts: Sequence[ChatPart]) -> bool:
-    return _LEFT_OUT_PART in parts[:2]
+def cut_notice(parts: Sequence[ChatPart]) -> str:
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    sizes = [*map(_entries, messages)]
-    over = sum(sizes) - _MOST_ENTRIES
+    gone = [0, *accumulate(map(_entries, messages))]
+    over = gone[-1] - _MOST_ENTRIES
     if over <= 0:
         return messages
     over += -over % _ENTRIES_AT_ONCE
-    gone, first = [0, *accumulate(sizes)], messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, first)]
+    head = messages[:_ENTRIES_AT_ONCE]
+    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
     starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
     last = starts[-1] if starts else len(messages) - 1
     start = next((n for n in starts if gone[n] >= over), last)
@@ -6370,8 +6370,9 @@ def _is_over(message: object) -> bool:
 def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     sizes = {key: stored_size(value) for key, value in values.items()}
     over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over > 0:
-        over += int(most * (1 - _KEPT_SHARE))
+    if over <= 0:
+        return now
+    over += int(most * (1 - _KEPT_SHARE))
     filled = (key for key in values if as_mapping(values[key].get("items")))
     for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
         if over <= 0:
@@ -11610,11 +11611,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         call_toolset(call, tools),
         reason="" if before else reason,
-        notices=(
-            tools.notice,
-            drawing_notice(chat.parts),
-            LEFT_OUT if is_cut(chat.parts) else "",
-        ),
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,

@@ -119,9 +119,9 @@ LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hol
 _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
-def is_cut(parts: Sequence[ChatPart]) -> bool:
-    """Say whether a chat, maybe behind its instructions, begins with `LEFT_OUT`."""
-    return _LEFT_OUT_PART in parts[:2]
+def cut_notice(parts: Sequence[ChatPart]) -> str:
+    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
@@ -130,13 +130,13 @@ def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    sizes = [*map(_entries, messages)]
-    over = sum(sizes) - _MOST_ENTRIES
+    gone = [0, *accumulate(map(_entries, messages))]
+    over = gone[-1] - _MOST_ENTRIES
     if over <= 0:
         return messages
     over += -over % _ENTRIES_AT_ONCE
-    gone, first = [0, *accumulate(sizes)], messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, first)]
+    head = messages[:_ENTRIES_AT_ONCE]
+    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
     starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
     last = starts[-1] if starts else len(messages) - 1
     start = next((n for n in starts if gone[n] >= over), last)

@@ -43,11 +43,10 @@ from owui_chat.input.prefix import (
     model_turns,
 )
 from owui_chat.messages import (
-    LEFT_OUT,
     ChatPart,
     UserMessage,
     attach_stored_messages,
-    is_cut,
+    cut_notice,
     parse_messages,
     stored_messages,
     user_messages,
@@ -121,11 +120,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         call_toolset(call, tools),
         reason="" if before else reason,
-        notices=(
-            tools.notice,
-            drawing_notice(chat.parts),
-            LEFT_OUT if is_cut(chat.parts) else "",
-        ),
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,

@@ -14,7 +14,7 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
     attach_stored_messages,
-    is_cut,
+    cut_notice,
     parse_messages,
     stored_messages,
 )
@@ -372,7 +372,7 @@ def test_a_request_holds_the_newest_messages(
     instructions, parts = parse_messages([head, *chat])
 
     assert instructions == "Be brief."
-    assert is_cut(parts) == (left is not None)
+    assert bool(cut_notice(parts)) == (left is not None)
     assert parts[left is not None :] == parse_messages(left or chat)[1]
 
 

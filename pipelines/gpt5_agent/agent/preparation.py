@@ -21,7 +21,7 @@ from gpt5_agent.request import AgentRequest, ChosenStyle, Message, Persona
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
@@ -33,7 +33,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from owui_chat.input.history import build_input
-from owui_chat.messages import DETAILS_FIELD, LEFT_OUT, parse_messages
+from owui_chat.messages import DETAILS_FIELD, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
 
@@ -71,7 +71,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items = _build_history(
+    system_text, items, cut = _build_history(
         messages, origin_at(model.family, request.endpoint), earlier, sign
     )
     sources = read_context(request.context)
@@ -91,7 +91,6 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         if name not in own.schemas
     }
     shown = () if earlier.is_continuation else sources
-    is_cut = LEFT_OUT in map(message_text, items[:1])
     return PreparedRun(
         model,
         built,
@@ -101,7 +100,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         earlier,
         style,
         shown,
-        LEFT_OUT if is_cut else memory.note,
+        cut or memory.note,
         permissions,
     )
 
@@ -118,8 +117,8 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
-) -> tuple[str, list[Item]]:
-    """Return the system's text and the items of a chat.
+) -> tuple[str, list[Item], str]:
+    """Return the system's text and the items of a chat, and the notice if it was cut.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -130,7 +129,7 @@ def _build_history(
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
     open_items = replay_output(earlier.open_turn, with_reasoning=readable)
-    return system_text, [*items, *open_items]
+    return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:

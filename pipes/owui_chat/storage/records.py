@@ -269,8 +269,9 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
     over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over > 0:
-        over += int(most * (1 - _KEPT_SHARE))
+    if over <= 0:
+        return now
+    over += int(most * (1 - _KEPT_SHARE))
     filled = (key for key in values if as_mapping(values[key].get("items")))
     for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
         if over <= 0:
