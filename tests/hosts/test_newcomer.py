@@ -22,6 +22,7 @@ from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.switches import BUILT, SWITCHES
 from hosts.users import User
+from releasing.contents import PIPE_ID, READABLE
 from releasing.imports import functions_file, models_file
 from releasing.packed import pack
 from simulator import Simulator
@@ -31,6 +32,7 @@ pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
 ID = "newcomer"
 """An id that no other test uses; so are those of the switches."""
 SWITCH_IDS = {name: f"{ID}_{name}" for name in SWITCHES}
+BUILT_PATH = READABLE[PIPE_ID]
 MODEL = "gpt-5.6-terra"
 """A model that no other pipe of the server offers."""
 SHORT_SECONDS = 1.0
@@ -140,13 +142,14 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     await page.ask("sim:short Good morning")
     assert "Turn 1." in await page.last_answer()
     function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
-    assert function["content"] == pipe_source  # the loader replaced nothing
+    # The loader replaced nothing.
+    assert function["content"] == pack(pipe_source, BUILT_PATH)
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
 
     newer = newer_source(pipe_source)
     await pages.open_functions()
     await pages.open_source(ID)
-    await pages.paste(pack(newer, "pipe.py"))
+    await pages.paste(pack(newer, BUILT_PATH))
     async with whole_collections(admin), silences.measured("update"):
         await pages.save()
     await ask_silent_server(page, simulator)
@@ -154,7 +157,7 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     assert "Turn 2." in await page.last_answer()
     function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
     # Black has changed nothing of the packed file; its key lines are those of the pipe.
-    assert function["content"] == pack(newer, "pipe.py")
+    assert function["content"] == pack(newer, BUILT_PATH)
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
     assert function["meta"]["manifest"]["version"].startswith("2.")
     assert (await admin.valves(ID))["MODEL_ID"] == MODEL
@@ -182,12 +185,14 @@ async def ask_silent_server(page: ChatPage, simulator: Simulator) -> None:
 
 
 def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:
-    """The release's files of import, with ids and a model of this test."""
+    """The files of import as a release has them, with ids and a model of this test."""
     sources = {
         new: (BUILT / f"{name}.py").read_text("utf-8")
         for name, new in SWITCH_IDS.items()
     }
     functions, models = folder / "functions.json", folder / "models.json"
-    functions.write_text(functions_file({ID: pipe_source, **sources}), "utf-8")
+    functions.write_text(
+        functions_file({ID: pack(pipe_source, BUILT_PATH), **sources}), "utf-8"
+    )
     models.write_text(models_file(ID, [MODEL], SWITCH_IDS.values()), "utf-8")
     return functions, models
