@@ -18,6 +18,7 @@ from bench.inside import cpu_seconds
 from bundling.targets import FUNCTION_KEYS
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.chromium import Chromium
+from hosts.garbage import whole_collections
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.switches import BUILT, SWITCHES
@@ -76,29 +77,6 @@ class Silences:
             self.seconds.append(time.monotonic() - began)
             self.worked.append(cpu_seconds(self.server.pid) - worked)
             await asyncio.sleep(0.01)
-
-
-COLLECTING = '''"""title: Collecting"""
-import gc
-gc.{}()
-class Filter: ...
-'''
-
-
-@asynccontextmanager
-async def whole_collections(admin: User) -> AsyncIterator[None]:
-    """Let the server look for garbage among its imports, too, as it does elsewhere."""
-    await run_in_server(admin, "unfreeze")
-    try:
-        yield
-    finally:
-        await run_in_server(admin, "freeze")
-
-
-async def run_in_server(admin: User, name: str) -> None:
-    """Call a function of `gc`."""
-    await admin.install_function("collecting", COLLECTING.format(name), "Collecting")
-    await admin.delete_function("collecting")
 
 
 @pytest_asyncio.fixture
