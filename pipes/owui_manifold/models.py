@@ -69,13 +69,14 @@ class Listing:
 
 
 def list_models(
-    valves: Valves, listing: Listing, connections: Connections
+    valves: Valves, listing: Listing, connections: Connections, *, fetches: bool
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
     `auto` stands for the newest of each family that the key can use. A server whose list
     holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
+    administrator wrote stays, whatever the server says: it fails at use. `fetches` says
+    whether the server may be asked.
     """
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
@@ -85,7 +86,7 @@ def list_models(
     today, usable = utc_today().isoformat(), None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:

@@ -34,7 +34,11 @@ from owui_manifold.checkup import (
     run_diagnostics,
     told_lines,
 )
-from owui_manifold.config import AccountCapabilities, read_config
+from owui_manifold.config import (
+    AccountCapabilities,
+    read_config,
+    read_expert_settings,
+)
 from owui_manifold.context import HostContext, PipeCall, read_caller
 from owui_manifold.failover import answer_somewhere, at_endpoint
 from owui_manifold.host import active_administration, allowed_features, identity_headers
@@ -69,7 +73,10 @@ class Pipe:
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = list_models(self.valves, self._listing, self._connections)
+        fetches = read_expert_settings(self.valves).fetch_models
+        models = list_models(
+            self.valves, self._listing, self._connections, fetches=fetches
+        )
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -199,7 +206,7 @@ class Pipe:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
             ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
             if problem:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))

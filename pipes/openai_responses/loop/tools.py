@@ -113,12 +113,24 @@ def _read_approval(word: str) -> Approval | None:
     return _ANSWERS.get(word.lower())
 
 
-def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
-    """Return seconds by patterns of names, and what is wrong with the text."""
-    found, unread = _read_entries(text, ":", _read_timeout)
-    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
-    told = valve_error(problem, "`crawl_*: 600`", place=place)
-    return found, str(told) if unread else ""
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
 
 
 def _read_timeout(word: str) -> float | None:
