@@ -18,7 +18,7 @@ from openai_responses.models.resolve import (
     resolve_model,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.config import build_endpoint, comma_list
+from owui_manifold.config import build_endpoint, comma_list, read_expert_settings
 from owui_manifold.valves import Valves
 
 _FRESH_SECONDS = 3600.0
@@ -69,14 +69,13 @@ class Listing:
 
 
 def list_models(
-    valves: Valves, listing: Listing, connections: Connections, *, fetches: bool
+    valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
     `auto` stands for the newest of each family that the key can use. A server whose list
     holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use. `fetches` says
-    whether the server may be asked.
+    administrator wrote stays, whatever the server says: it fails at use.
     """
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
@@ -86,6 +85,7 @@ def list_models(
     today, usable = utc_today().isoformat(), None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
         if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)

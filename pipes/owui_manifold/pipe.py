@@ -34,11 +34,7 @@ from owui_manifold.checkup import (
     run_diagnostics,
     told_lines,
 )
-from owui_manifold.config import (
-    AccountCapabilities,
-    read_config,
-    read_expert_settings,
-)
+from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
 from owui_manifold.failover import answer_somewhere, at_endpoint
 from owui_manifold.host import active_administration, allowed_features, identity_headers
@@ -73,10 +69,7 @@ class Pipe:
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        fetches = read_expert_settings(self.valves).fetch_models
-        models = list_models(
-            self.valves, self._listing, self._connections, fetches=fetches
-        )
+        models = list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name

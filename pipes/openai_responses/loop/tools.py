@@ -134,7 +134,11 @@ def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]]
 
 
 def _read_timeout(word: str) -> float | None:
-    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
 
 
 def _read_entries(
