@@ -30,7 +30,8 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
-    "owui_manifold": CHAT | API_RUN,
+    "shells": {"openai_responses"},
+    "owui_manifold": {"shells"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
         "openai_responses",
@@ -45,7 +46,7 @@ ARROWS: dict[str, set[str]] = {
     "gpt5_agent.tools": {"gpt5_agent", "owui_chat", "toolbox"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT
-    | {"toolbox", "toolbox.mcp", "toolbox.openapi", "toolbox.sandbox"}
+    | {"shells", "toolbox", "toolbox.mcp", "toolbox.openapi", "toolbox.sandbox"}
     | CHAT
     | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "toolbox"} | CHAT | API_RUN,

@@ -49,7 +49,7 @@ class EndpointEntry(BaseModel):
     organization: str = ""
     project: str = ""
     auth: Literal["key", "bearer", "entra_id"] = "key"
-    auth_scope: str = ""
+    entra_scope: str = ""
 
     @property
     def is_complete(self) -> bool:

@@ -115,7 +115,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves, chat.model),
+        run_limits(call.config.expert, chat.model),
         store,
         before,
         call_toolset(call, tools),
@@ -222,7 +222,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions, name = chat.instructions, call.caller.message_id
     if store is None or not stored_messages(parts):
         return chat
-    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    mode, kinds = call.config.expert.stable_instructions, _appended(chat)
     is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)

@@ -30,8 +30,10 @@ def at_endpoint(call: PipeCall) -> PipeCall:
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
     valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves))
+    return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
 async def answer_somewhere(

@@ -199,7 +199,7 @@ class Pipe:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
             ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
             if problem:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))

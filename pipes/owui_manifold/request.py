@@ -92,7 +92,7 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = {one.target for one in learned_repairs(call, model.id)}
     hosted, replaced = hosted_tools(call.config, model, refused)
-    called = called_tools(call.body, model, call.valves, call.log.warn)
+    called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
     hosted += tool_search(call.config, model)
@@ -188,7 +188,8 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
+    valves = call.valves
+    seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call, offered.names),
         build_approver(call),
@@ -215,7 +216,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, model)
+    limits = run_limits(call.config.expert, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 

@@ -17,6 +17,7 @@ from hosts.users import EVERYBODY_READS, User
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -175,7 +176,9 @@ async def test_what_was_sent_beside_the_chat_is_sent_again(
     """Instructions as first given, their changes where they came, a file's text."""
     file = await attach(tab.user, "handbook.txt", b"Wind the clock at noon.", TEXT)
     chat_id = None
-    async with valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"):
+    async with valves_changed(
+        admin, PIPE, EXPERT_JSON=expert(stable_instructions="on")
+    ):
         for day in ("Monday", "Tuesday", "Wednesday", "Wednesday"):
             said = {"role": "system", "content": f"Be brief.\nIt is {day}."}
             body = {"messages": [said], "files": [{**file, "context": "full"}]}

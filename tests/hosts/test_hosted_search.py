@@ -245,7 +245,7 @@ async def test_tools_that_the_api_refuses_cost_no_answer(
     valves = {
         "FILE_SEARCH_VECTOR_STORES": "vs_1, vs_2, vs_3",
         "ENABLE_WEB_SEARCH": True,
-        "WEB_SEARCH_USER_LOCATION": "Bern, BE, Switzerland",
+        "WEB_SEARCH_OPTIONS": '{"user_location": "Bern, BE, Switzerland"}',
         "ENABLE_IMAGE_GENERATION": True,
         "IMAGE_GENERATION_OPTIONS": TRANSPARENT,
     }

@@ -22,6 +22,7 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
+from valve_texts import expert
 
 pytestmark = [
     pytest.mark.host,
@@ -243,14 +244,14 @@ async def test_attempts_that_fail_before_anything_is_shown(
         assert sum(map(bool, counts)) == 2 + fault.usage
 
     simulator.faults.append(FailedStart("stall", text="Silence"))
-    async with valves_changed(admin, PIPE, IDLE_TIMEOUT_SECONDS=1):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=30)):
         silent = await tab.send(MODEL, "sim:short Silence")
     assert silent.error is None
     [line] = told(silent)
     assert line.startswith("The model's server did not answer. Trying again")
 
     simulator.faults.append(FailedStart("cut", text="Nothing"))
-    async with valves_changed(admin, PIPE, MAX_RETRIES=0):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0)):
         nothing = await tab.send(MODEL, "sim:short Nothing")
     assert "What arrived is kept" not in nothing.error["message"]
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []

@@ -17,6 +17,7 @@ from hosts.tool_servers import CONNECTIONS
 from hosts.users import User
 from simulator import Simulator
 from upstream import until
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -102,7 +103,7 @@ async def test_a_tool_that_takes_too_long(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """It is stopped, the model is told, the answer goes on."""
-    async with valves_changed(admin, PIPE, TOOL_TIMEOUT_SECONDS=0.5):
+    async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.5"):
         turn = await tab.send(MODEL, "sim:tool", body=named("slow_weather"))
 
     assert turn.error is None
@@ -137,7 +138,7 @@ async def test_hung_tools_of_one_user_leave_the_others_theirs(
     hold, hangs = server.home / "data" / "hold", named("blocking_weather")
     hold.touch()
     try:
-        async with valves_changed(admin, PIPE, TOOL_TIMEOUT_SECONDS=0.5):
+        async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.5"):
             for _ in range(4):  # 20 calls; all users together had 16 threads
                 await tab.send(MODEL, "sim:five-calls", body=hangs)
             await tab.send(MODEL, "sim:tool", body=named("get_weather"))
@@ -424,7 +425,7 @@ async def test_schemas_of_strangers_do_not_stop_the_server(
     try:
         async with (
             Tab(admin) as tab,
-            valves_changed(admin, PIPE, ENABLE_STRICT_TOOL_CALLING=True),
+            valves_changed(admin, PIPE, EXPERT_JSON=expert(strict_tool_calling=True)),
         ):
             tab.answer = lambda payload: [{"seen": True}, {}]
             turn = await tab.begin(MODEL, "sim:tool look", body=body)

@@ -196,7 +196,7 @@ def test_models(name: str, patterns: list[str], allowed: bool) -> None:
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
-    """CALLER_MAY_SET can open `reasoning.mode`."""
+    """`caller_may_set` can open `reasoning.mode`."""
     limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
 
     assert not refusal(limited, "gpt-6.1-sol")

@@ -21,6 +21,7 @@ from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
 from signing import SIGN
 from stand_in_host import Row, StandInHost
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -186,7 +187,7 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
 
     assert prepared.request.input == [user("Sent"), *received, output("1")]
     assert prepared.round == DelegatedRound(SENT, received, received)
-    assert prepared.limits.retries.max_retries == VALVES.MAX_RETRIES
+    assert prepared.limits.retries.max_retries == 2
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,9 @@ async def test_what_was_refused_before_is_not_asked_for(
 
 async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
     """For chats and for tasks."""
-    given = valves(MAX_RETRIES=4, IDLE_TIMEOUT_SECONDS=90, PROJECT="proj-1")
+    given = valves(
+        EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=90), PROJECT="proj-1"
+    )
 
     jobs = [
         await build_chat_request(call_of(chat("Hi"), given)),

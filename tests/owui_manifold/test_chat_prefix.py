@@ -15,6 +15,7 @@ from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
 from turn_sample import answered, asked_as, row_of
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -73,7 +74,7 @@ async def test_instructions_stay_as_first_given(
 ) -> None:
     """What is new is told with the message that it came with, now and later."""
     row_of(host, "one", "two", "three")
-    given: Json = {"model": model, "STABLE_INSTRUCTIONS": valve}
+    given: Json = {"model": model, "EXPERT_JSON": expert(stable_instructions=valve)}
     await answered(asked_as(sim, "A\nat 1", "one", **given), connections)
     chat = ["one", "x", "two"]
     await answered(asked_as(sim, "A\nat 2", *chat, **given), connections)

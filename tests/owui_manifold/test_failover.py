@@ -284,7 +284,7 @@ async def test_token_goes_to_its_own_entry_only(
 
     async with Upstream(refuse) as down:
         entries(
-            {"base_url": down.base_url, "auth": "entra_id", "auth_scope": "scope"},
+            {"base_url": down.base_url, "auth": "entra_id", "entra_scope": "scope"},
             at(sim),
         )
         shown = await chunks_of(pipe, chat("Hi"), **NATIVE)

@@ -30,6 +30,7 @@ from pipe_calls import (
 )
 from simulator import Simulator
 from stand_in_host import StandInHost
+from valve_texts import expert
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -103,7 +104,9 @@ async def test_a_filters_server_takes_the_place_of_ours(
     with_servers(pipe, valve(CLOCKS))
     await chunks_of(pipe, body, **NATIVE)
     opened = "mcp.server_url, mcp.authorization"
-    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
     await chunks_of(pipe, body, **NATIVE)
 
     bodies = [request.body["tools"] for request in sim.requests]
@@ -211,7 +214,7 @@ async def test_no_secret_is_shown_kept_or_logged(
     scenario: str,
 ) -> None:
     """Whatever is wrong, and whatever the server says."""
-    with_servers(pipe, text, AUDIT_LOG=True)
+    with_servers(pipe, text, EXPERT_JSON=expert(audit_log=True))
     chunks = await chunks_of(pipe, chat(f"sim:{scenario}"), **asking_admin())
 
     assert chunks
