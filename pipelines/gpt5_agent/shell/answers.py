@@ -90,18 +90,15 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     """Open the tools of an answer; give the agent's events, and who renders them."""
-    question, caller, log = call.question, call.caller, call.log
-    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
+    caller = call.caller
+    log = call.log
+    valves = call.question.valves
+    endpoint = await open_endpoint(valves, caller, call.tokens, log)
     workspace = caller.workspace or log.run_id
-    valves, pool = question.valves, call.own_tools
-    files, notices = open_host_files(valves, caller, log), list(question.notices)
-    async with (
-        aclosing(files),
-        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
-    ):
-        store_file = files.store if caller.is_host else None
-        question = question._replace(
-            tools=tools, store_file=store_file, notices=tuple(notices)
+    async with aclosing(open_host_files(valves, caller, log)) as files:
+        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        question = call.question._replace(
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
