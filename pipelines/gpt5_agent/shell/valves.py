@@ -70,23 +70,6 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    AUTH: Literal["key", "bearer", "entra_id"] = Field(
-        default="key",
-        description="How the key is sent: `key` as the server expects it, `bearer` "
-        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
-        "this server instead.",
-    )
-    AUTH_SCOPE: str = Field(
-        default="",
-        description="What an Entra ID token is asked for; if empty, that of Azure's "
-        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
-        default="auto",
-        description="Send Open WebUI's headers about the user, if "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
-        "not to OpenAI and Azure.",
-    )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "

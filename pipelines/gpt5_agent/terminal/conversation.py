@@ -15,13 +15,13 @@ from contextlib import AsyncExitStack
 
 from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import AgentContext, Listener
-from gpt5_agent.shell.identity import open_endpoint
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
     build_agent_request,
+    build_endpoint,
 )
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
@@ -29,7 +29,6 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
 
@@ -68,7 +67,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
     valves = _parse_valves(options.valves)
     log = AgentLog("terminal")
     caller = PipelineCaller()
-    endpoint = await open_endpoint(valves, caller, EntraTokens(), log)
+    endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections = Connections()
     pool = OwnToolPool()
