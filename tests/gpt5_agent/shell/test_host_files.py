@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from toolbox.host_files import HostFiles
-from toolbox.remote_tools import RemoteError
+from gpt5_agent.ports import HostFileError
+from gpt5_agent.shell.host_files import HostFiles
+from upstream import free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,7 +88,7 @@ async def test_account_that_may_not_share_is_an_error() -> None:
     host = Host()
     host.may_share = False
     async with files_of(host) as files:
-        with pytest.raises(RemoteError, match="may not share notes"):
+        with pytest.raises(HostFileError, match="may not share notes"):
             await files.store("a.csv", "text/csv", b"")
 
 
@@ -129,9 +130,59 @@ async def test_refusal_is_one_sentence() -> None:
     """Neither the key nor a body is in it."""
     host = Host(413)
     async with files_of(host) as files:
-        with pytest.raises(RemoteError, match=r"^Open WebUI answered with HTTP 413\.$"):
+        with pytest.raises(
+            HostFileError, match=r"^Open WebUI answered with HTTP 413\.$"
+        ):
             await files.store("a", "text/csv", b"")
         assert await files.read("f-1") == "Open WebUI answered with HTTP 413."
+
+
+HOSTILE = {
+    "redirection": (
+        web.Response(status=307, headers={"Location": "/elsewhere"}),
+        "Open WebUI redirects requests (HTTP 307)",
+    ),
+    "compressed": (
+        web.Response(body=b"bomb", headers={"Content-Encoding": "gzip"}),
+        "Open WebUI sent a compressed answer",
+    ),
+    "endless": (
+        web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+        "Open WebUI sent more than 8388608 bytes",
+    ),
+    "another server": (
+        web.Response(text="<html>"),
+        "OPEN_WEBUI_URL is not the address of Open WebUI.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_hostile_answer_is_not_read(case: str) -> None:
+    """The key follows no redirection, and no answer fills the memory."""
+    response, told = HOSTILE[case]
+
+    class Hostile(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            """Answer any call in the same way."""
+            self.paths.append(request.path)
+            return response
+
+    host = Hostile()
+    async with files_of(host) as files:
+        assert str(await files.read("f-1")).startswith(told)
+
+    assert host.paths == ["/api/v1/files/f-1"]
+
+
+async def test_host_that_is_down_is_one_sentence() -> None:
+    """The answer of the agent goes on."""
+    files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
+
+    assert await files.read("f-1") == (
+        "Open WebUI cannot be reached, or its answer broke off."
+    )
+    await files.aclose()
 
 
 @pytest.mark.parametrize(
@@ -140,5 +191,7 @@ async def test_refusal_is_one_sentence() -> None:
 )
 async def test_what_is_missing_is_said(url: str, key: str, user: str) -> None:
     """Nothing is sent."""
-    with pytest.raises(RemoteError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"):
+    with pytest.raises(
+        HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"
+    ):
         await HostFiles(url, key, user).store("a", "text/csv", b"")
