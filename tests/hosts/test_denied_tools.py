@@ -101,7 +101,10 @@ async def test_denied_tool_runs_nowhere(
 async def test_question_shows_what_will_be_done(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """In its message, too: the oldest host shows nothing else."""
+    """In its message, too: the oldest host shows nothing else.
+
+    The person has as long as the host allows; the oldest host has no limit.
+    """
     shown: list[Json] = []
     tab.answer = lambda payload: shown.append(payload["data"])
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
@@ -112,6 +115,7 @@ async def test_question_shows_what_will_be_done(
     given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
     assert "Zürich" in given
     assert f"```json\n{given}\n```" in asked["message"]
+    assert asked["timeout_ms"] == 240_000
     assert "did not approve" in outputs_sent(simulator)[0]
 
 

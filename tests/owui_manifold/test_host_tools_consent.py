@@ -77,6 +77,15 @@ async def test_page_shows_the_hosts_card_with_the_call() -> None:
     assert "get_weather" in event["data"]["message"]
 
 
+async def test_page_is_given_as_long_as_the_host_allows() -> None:
+    """Without the field the host stops waiting after two minutes."""
+    page = Page(True)
+
+    assert await is_allowed(page, ASKS)
+    [event] = page.shown
+    assert event["data"]["timeout_ms"] == 240_000
+
+
 @pytest.mark.parametrize(
     "answer",
     [
