@@ -10,7 +10,6 @@ import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -69,12 +68,6 @@ _HOUR = 3600.0
 def slow_tools(host: HostContext) -> list[tuple[str, float]]:
     """Return the seconds of the host's own tools that may take minutes by design."""
     return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
-
-
-def has_ruled_tools(call: PipeCall) -> bool:
-    """Say whether a rule keeps a tool of the host from running unasked."""
-    approver = replace(build_approver(call), default_rule="auto")
-    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
 
 _OWN_NAME = "function_name"

@@ -211,12 +211,6 @@ class Valves(BaseModel):
     )
 
     # Open WebUI's tools
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
-        "pipe",
-        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
-        "one of them.",
-    )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10, "Most rounds of tool calls before the model has to answer.", ge=1

@@ -85,7 +85,7 @@ def test_administrator_reads_them_by_subject() -> None:
     firsts = [
         *("API_KEY", "MODEL_ID", "ENABLE_WEB_SEARCH", "ENABLE_IMAGE_GENERATION"),
         *("ENABLE_CODE_INTERPRETER", "FILE_SEARCH_VECTOR_STORES"),
-        *("REMOTE_MCP_SERVERS_JSON", "REASONING_SUMMARY", "TOOL_EXECUTION"),
+        *("REMOTE_MCP_SERVERS_JSON", "REASONING_SUMMARY", "TOOL_APPROVAL"),
         *("USER_MAY_CHANGE", "SHOW_COST", "ENABLE_STREAM", "AUDIT_LOG"),
     ]
     places = [list(PROPERTIES).index(name) for name in firsts]
