@@ -46,9 +46,10 @@ async def answer_somewhere(
     `prepared` is for the first of them; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints, before = prepared.call.account.endpoints, prepared.round
-    begun, home = bool(before), before.origin if before else _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+    endpoints = prepared.call.account.endpoints
+    begun = False
+    home = _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
         if home and (loss := endpoints.loss(home.endpoint, home.account)):

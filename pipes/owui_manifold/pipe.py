@@ -94,7 +94,6 @@ class Pipe:
             body,
             read_caller(body, __user__, __metadata__, __task__),
             config,
-            getattr(__request__, "state", None),
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(

@@ -29,7 +29,6 @@ from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
-from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
 from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
@@ -143,7 +142,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
     """
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or prepared.round or questions > 1:
+    if usage is None or questions > 1:
         return ""
     tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
@@ -315,10 +314,10 @@ def _refusal_notice(call: PipeCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
-    """Return the sentences to show; tasks and all but the last round have none."""
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
     call = prepared.call
-    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
+    if call.caller.task:
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     notices = [_refusal_notice(call), retirement, *_valve_notices(call)]

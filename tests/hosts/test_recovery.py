@@ -257,27 +257,6 @@ async def test_attempts_that_fail_before_anything_is_shown(
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
 
 
-async def test_rounds_that_the_host_runs_pay_once(
-    tab: Tab, admin: User, simulator: Simulator, carrier: str
-) -> None:
-    """Also before the answer is stored, and in a temporary chat, which is not."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        chat = Chat(tab, simulator)
-        await chat.ask("sim:short Hello")
-        thought = outputs(simulator)[0][0]["encrypted_content"]
-        simulator.faults.append(refuse_item("reasoning", text=thought, form="phrase"))
-        since = len(answered(simulator))
-        await chat.ask("sim:tool Weather?", body=CALLED)
-        assert asked(simulator, since) == [400, 200, 200]
-
-        unknown = {"markers": "safety_identifier", "output": "prompt_cache_key"}
-        simulator.faults.append(refuse_parameter(unknown[carrier], form="message"))
-        since = len(answered(simulator))
-        turn = await tab.send(MODEL, "sim:tool Again?", body=CALLED, temporary=[])
-        assert turn.error is None
-        assert asked(simulator, since) == [400, 200, 200]
-
-
 async def test_refused_item_of_a_temporary_chat(tab: Tab, simulator: Simulator) -> None:
     """No row says what was refused: it is remembered for the account and the user."""
     said: list[Json] = []

@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,12 +26,11 @@ from pipe_calls import (
     said,
     split_id,
     statuses,
-    stored,
     usages,
 )
-from run_sample import has_marker
 from simulator import Simulator
-from stand_in_host import host_callable
+from simulator.faults import FailedStart
+from stand_in_host import StandInHost, host_callable
 from upstream import Upstream, streaming
 from valve_texts import expert
 
@@ -274,38 +272,32 @@ async def test_request_is_sent_as_often_as_it_may_help(
 
 
 async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
-    pipe: Pipe, sim: Simulator
+    pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """The output of the tool is in the request each time, which asks for no other."""
-    request = SimpleNamespace(state=SimpleNamespace())
-    body = chat("sim:tool", tools=[TOOL])
+    asked: list[str] = []
+
+    async def look(city: str) -> str:
+        asked.append(city)
+        return "18"
+
+    tool = {"tool_id": "t", "callable": look, "spec": TOOL["function"]}
     pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=2))
-    first = await chunks_of(pipe, body, **NATIVE, __request__=request)
-    [call_id] = [
-        chunk["item"]["call_id"]
-        for chunk in first
-        if chunk.get("type") == "response.output_item.done"
-        and chunk["item"]["type"] == "function_call"
-    ]
-    body["messages"] += [{"role": "tool", "tool_call_id": call_id, "content": "18"}]
-    broken = '{"X-Simulator-Scenario": "503,retry-after-ms=1"}'
-    pipe.valves = valves_for(
-        sim, EXPERT_JSON=expert(max_retries=2), EXTRA_HEADERS=broken
-    )
+    sim.faults.append(FailedStart(after_rounds=1, times=3))
 
-    second = await chunks_of(pipe, body, **NATIVE, __request__=request)
+    metadata = {**IDS, "user_id": "user-1"}
+    given = {**NATIVE, "__metadata__": metadata, "__tools__": {"get_weather": tool}}
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
-    assert [request.status for request in sim.requests] == [200, 503, 503, 503]
+    assert len(asked) == 1
+    assert len(sim.requests) == 4
     sent = [request.body["input"] for request in sim.requests[1:]]
     assert sent == [sent[0]] * 3
     assert [i["output"] for i in sent[0] if i["type"] == "function_call_output"] == [
         "18"
     ]
-    assert len(statuses(second)) == 2
-    assert not [c for c in second if c.get("item", {}).get("type") == "function_call"]
-    [found] = errors(second)
-    assert found.startswith("127.0.0.1 is overloaded at the moment.")
-    assert has_marker(stored(second))
+    assert len(statuses(chunks)) == 2
+    assert len(errors(chunks)) == 1
 
 
 async def test_stop_while_waiting_for_a_retry(
