@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.models",
         "openai_responses.transport",
     },
-    "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses"},
+    "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses", "owui_chat"},
     "toolbox.mcp": {"toolbox", "openai_responses", "openai_responses.transport"},
     "toolbox.openapi": {"toolbox", "openai_responses"},
     "toolbox.sandbox": {"toolbox"},

@@ -57,8 +57,8 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-StoreFile = Callable[[str, str, bytes], Awaitable[str]]
-"""Stores a file with its name and media type for the user; returns its address.
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
 
 Raises RemoteError with a sentence that the user and the model read.
 """

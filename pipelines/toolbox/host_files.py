@@ -5,24 +5,20 @@ if a note of the file's owner names it and is shared with that user
 (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
 which files a question names, and the key may read everybody's: only the user's own are
 read.
-
-Open WebUI shows an administrator's HTML inline, in its own origin, where a script in it
-has the rights of the reader. So what a browser runs is stored as a text.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from mimetypes import guess_type
 from secrets import token_hex
 from typing import Any
 
 from openai_responses.json_input import parse_json_object
+from owui_chat.file_names import stored_name
 from toolbox.remote_tools import RemoteConnection, RemoteError, run_with_timeout
 
 _HOST = "Open WebUI"
 _HOST_SECONDS = 30.0
-_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 
 
 class HostFiles:
@@ -55,15 +51,17 @@ class HostFiles:
         except RemoteError as failed:
             return str(failed)
 
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
-        """Store a file that the user can open, return its path; raises RemoteError."""
-        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
-            name, media_type = f"{name}.txt", "text/plain"
+    async def store(self, name: str, content: bytes) -> str:
+        """Store a file that the user can open, return its path; raises RemoteError.
+
+        Its type is that of its ending: no type that a tool claims is used.
+        """
+        name, media_type = stored_name(name)
         edge = token_hex(16)
         head = (
             f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
             f'filename="{_header_text(name)}"\r\n'
-            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+            f"Content-Type: {media_type}\r\n\r\n"
         )
         body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
         kind = f"multipart/form-data; boundary={edge}"

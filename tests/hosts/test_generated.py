@@ -17,6 +17,7 @@ from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
+from upstream import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
@@ -25,6 +26,7 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
 FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
+STREAM = Path(__file__).parents[1] / "streams/count.sse"
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 
@@ -185,6 +187,31 @@ async def test_code_with_its_files(
     assert len(paths) == 4
     answers = [request.response or {} for request in simulator.requests]
     assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["report.html.gz", "report.htm.bz2", "report.html"])
+async def test_file_of_code_is_no_page_of_open_webui(admin: User, name: str) -> None:
+    """Whoever asks is an administrator, whose files the host shows in its own origin."""
+    stream = STREAM.read_bytes().replace(b"people.csv", name.encode())
+    answers = {
+        "POST": replying(stream, content_type="text/event-stream"),
+        "GET": replying(b"<script>alert(1)</script>"),
+    }
+    async with (
+        Upstream(lambda request: answers[request.method](request)) as upstream,
+        valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
+        Tab(admin) as tab,
+    ):
+        turn = await tab.send(MODEL, "count the people")
+        stored = await tab.message(turn)
+
+    text = host_items(stored)[-1]["content"][0]["text"]
+    link = text.partition(f"[{name}](")[2].partition(")")[0]
+    async with admin.http.get(f"{admin.url}{link}/html", headers=admin.headers) as page:
+        assert page.status == 200
+        assert await page.read() == b"<script>alert(1)</script>"
+        assert page.headers["Content-Type"] == "application/octet-stream"
 
 
 @pytest.mark.asyncio
