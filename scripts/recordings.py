@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.only in (None, "streams"):
         differences += compare_streams(recordings)
     if options.only in (None, "pipe"):
-        differences += asyncio.run(replay_through_pipe(recordings, ROOT))
+        differences += asyncio.run(replay_through_pipe(recordings))
     if options.only in (None, "requests"):
         differences += compare_requests(recordings)
     print_differences(differences, options.show)

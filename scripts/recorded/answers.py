@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 Item = Mapping[str, Any]
+CONTEXT_CHARACTERS = 60
 
 
 class AnswerFacts(NamedTuple):
@@ -69,8 +71,15 @@ def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, s
         own = getattr(ours, name)
         recorded = getattr(theirs, name)
         if own != recorded:
-            rows.append((name, f"recorded {recorded!r:.250}, ours {own!r:.250}"))
+            rows.append((name, describe_difference(recorded, own)))
     return rows
+
+
+def describe_difference(recorded: object, own: object) -> str:
+    """Return both values from shortly before the place where they part."""
+    theirs, ours = repr(recorded), repr(own)
+    begin = max(0, len(commonprefix([theirs, ours])) - CONTEXT_CHARACTERS)
+    return f"recorded …{theirs[begin:]:.200}, ours …{ours[begin:]:.200}"
 
 
 def _source(annotation: Mapping[str, Any]) -> str:

@@ -2,11 +2,15 @@
 
 import logging
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from bench.host import load_pipe
-from recorded.answers import AnswerFacts, facts_of_items, facts_of_response
+from recorded.answers import (
+    AnswerFacts,
+    describe_difference,
+    facts_of_items,
+    facts_of_response,
+)
 from recorded.rows import Difference, Recording
 from upstream import Upstream, started
 
@@ -23,9 +27,7 @@ NATIVE: Json = {
 SHOWN_FACTS = ("text", "refusal", "summaries")
 
 
-async def replay_through_pipe(
-    recordings: Iterable[Recording], root: Path
-) -> list[Difference]:
+async def replay_through_pipe(recordings: Iterable[Recording]) -> list[Difference]:
     """Return where the page would show something else than the final object says.
 
     Streams that call functions are left to the decoder: there is nobody to run them.
@@ -74,16 +76,20 @@ async def _compare(pipe: Any, recording: Recording) -> list[Difference]:
         if name == "text" and theirs.sources:
             continue  # citations are shown as numbers
         if own.strip() != recorded.strip():
-            detail = f"recorded {recorded!r:.250}, shown {own!r:.250}"
+            detail = describe_difference(recorded, own)
             rows.append(Difference(f"pipe: {name}", recording, detail))
     failed = [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
-    if bool(failed) != (theirs.status == "failed"):
+    if bool(failed) != (theirs.status != "completed"):
         detail = f"recorded {theirs.status}, shown {failed}"
         rows.append(Difference("pipe: ending", recording, detail))
     return rows
 
 
 def _shown(chunks: list[Json]) -> AnswerFacts:
-    """Return what the page shows at the end: its finished items."""
-    done = [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
-    return facts_of_items(done, None, "")
+    """Return what the page shows at the end: the last form of each finished item."""
+    finished: dict[int, Json] = {}
+    for chunk in chunks:
+        if chunk.get("type") == "response.output_item.done":
+            finished[chunk["output_index"]] = chunk["item"]
+    items = [finished[index] for index in sorted(finished)]
+    return facts_of_items(items, None, "")
