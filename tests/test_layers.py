@@ -30,7 +30,8 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
-    "owui_manifold": CHAT | API_RUN,
+    "shells": {"openai_responses"},
+    "owui_manifold": {"shells"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
         "openai_responses",
@@ -41,7 +42,7 @@ ARROWS: dict[str, set[str]] = {
     "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
     "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
-    "gpt5_agent.shell": AGENT | {"toolbox.sandbox"} | CHAT | API_RUN,
+    "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},

@@ -64,8 +64,8 @@ class HostFileError(Exception):
     """
 
 
-StoreFile = Callable[[str, str, bytes], Awaitable[str]]
-"""Stores a file with its name and media type for the user; returns its address.
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
 
 Raises HostFileError.
 """

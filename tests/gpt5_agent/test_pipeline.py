@@ -363,7 +363,7 @@ async def test_words_that_open_nothing_are_told_to_administrators(
         shown.append("REQUEST_MAY_SET" in told)
 
     [line] = [text for text in caplog.messages if "REQUEST_MAY_SET" in text]
-    assert "REQUEST_MAY_SET opens nothing with: servce_tier, store. " in line
+    assert "REQUEST_MAY_SET contains unknown names: servce_tier, store. " in line
     assert shown == [False, False, True, False]
 
 

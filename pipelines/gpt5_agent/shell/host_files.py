@@ -5,16 +5,12 @@ if a note of the file's owner names it and is shared with that user
 (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
 which files a question names, and the key may read everybody's: only the user's own are
 read.
-
-Open WebUI shows an administrator's HTML inline, in its own origin, where a script in it
-has the rights of the reader. So what a browser runs is stored as a text.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
-from mimetypes import guess_type
 from secrets import token_hex
 from typing import Any
 
@@ -22,12 +18,12 @@ import aiohttp
 
 from gpt5_agent.ports import HostFileError
 from openai_responses.json_input import parse_json_object
+from owui_chat.file_names import stored_name
 
 _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
-_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 """Names of what a browser runs: `.html`, `.xhtml`, `.svg`, `.xml` and their kin."""
 
 
@@ -64,14 +60,13 @@ class HostFiles:
         except HostFileError as failed:
             return str(failed)
 
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
+    async def store(self, name: str, content: bytes) -> str:
         """Store a file that the user can open, return its path.
 
-        Raises HostFileError.
+        Its type is that of its ending: no type that a tool claims is used. Raises
+        HostFileError.
         """
-        if _is_active(name):
-            name = f"{name}.txt"
-            media_type = "text/plain"
+        name, media_type = stored_name(name)
         boundary = token_hex(16)
         body = _build_form(name, media_type, content, boundary)
         form_type = f"multipart/form-data; boundary={boundary}"
@@ -206,11 +201,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
             raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
     return bytes(body)
 
-
-def _is_active(name: str) -> bool:
-    """Say whether a browser would run a file of this name."""
-    guessed_type = guess_type(name)[0] or ""
-    return bool(_ACTIVE_NAME.search(name)) or guessed_type.endswith("+xml")
 
 
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:

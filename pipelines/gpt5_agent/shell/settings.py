@@ -33,6 +33,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
+from owui_chat.file_names import shorten_name
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -95,7 +96,7 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
     names: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
         if row.get("type") in ("file", "image") and row.get("id"):
-            name = str(row.get("name") or "file")
+            name = shorten_name(str(row.get("name") or "file"))
             names.add(name := f"{number}-{name}" if name in names else name)
             yield str(row["id"]), name
 

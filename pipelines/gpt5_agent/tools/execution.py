@@ -18,6 +18,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list
 from openai_responses.loop.tools import ToolResult
+from owui_chat.file_names import shorten_name
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
@@ -103,7 +104,7 @@ def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = basename(name) or "file"
+    own = shorten_name(basename(name)) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     if kind not in _IMAGE_SIGNATURES:
         return _ResultPart("", file=_ToolFile(own, kind, content))
@@ -179,7 +180,7 @@ class OwnTools:
         try:
             if self._store_file is None:
                 raise HostFileError("This client is not a chat of Open WebUI.")
-            path = await self._store_file(*file)
+            path = await self._store_file(file.name, file.content)
         except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""

@@ -128,18 +128,18 @@ class Storing:
     """Where files are stored; a name with `full` finds no room."""
 
     def __init__(self) -> None:
-        self.stored: list[tuple[str, str, bytes]] = []
+        self.stored: list[tuple[str, bytes]] = []
 
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
+    async def store(self, name: str, content: bytes) -> str:
         """Remember it."""
         if "full" in name:
             raise HostFileError("Open WebUI answered with HTTP 413.")
-        self.stored.append((name, media_type, content))
+        self.stored.append((name, content))
         return f"/files/{len(self.stored)}"
 
 
 def test_r24_other_files_are_stored_for_the_user() -> None:
-    """They have a name without a path, and a type; the user gets links."""
+    """They have a name without a path; the user gets links."""
     result = [
         {"type": "blob", "data": NOTE, "name": "/a/b/a_note[1].txt"},
         {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
@@ -149,8 +149,8 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
 
     assert store.stored == [
-        ("a_note[1].txt", "text/plain", b"rain"),
-        ("file", "application/x-own", b"rain"),
+        ("a_note[1].txt", b"rain"),
+        ("file", b"rain"),
     ]
     assert told.card == {
         "notes": ["[a\\_note\\[1\\].txt](/files/1)", "[file](/files/2)"]
