@@ -79,7 +79,12 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
