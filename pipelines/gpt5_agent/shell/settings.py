@@ -284,7 +284,7 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     valves, caller = question.valves, question.caller
     model = resolve_model(question.choose_text("agent_model", valves.MODEL))
     most = valves.COMPACTION_TOKENS
-    window = model.facts.context or 2 * most
+    window = model.facts.context_window or 2 * most
     threshold = max(min(most, window // 2), 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = most and not endpoint.is_azure
