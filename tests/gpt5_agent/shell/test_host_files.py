@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from toolbox.host_files import HostFiles
-from toolbox.remote_tools import RemoteError
+from gpt5_agent.ports import HostFileError
+from gpt5_agent.shell.host_files import HostFiles
+from upstream import free_port
 
 pytestmark = pytest.mark.asyncio
 
 KEY = "key-of-an-account"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 class Host:
@@ -70,9 +72,9 @@ async def test_file_is_shared_with_its_user() -> None:
     """By a note that names it; an owner of the key needs none."""
     host = Host()
     async with files_of(host) as files:
-        path = await files.store("a b.csv", "text/csv", b"a\r\n--b\0")
+        path = await files.store("a b.csv", b"a\r\n--b\0")
         host.owner = "u-1"
-        await files.store("own.csv", "text/csv", b"")
+        await files.store("own.csv", b"")
 
     assert path == "/api/v1/files/f-1/content"
     assert host.uploads[0] == ("a b.csv", "text/csv", b"a\r\n--b\0")
@@ -87,29 +89,29 @@ async def test_account_that_may_not_share_is_an_error() -> None:
     host = Host()
     host.may_share = False
     async with files_of(host) as files:
-        with pytest.raises(RemoteError, match="may not share notes"):
-            await files.store("a.csv", "text/csv", b"")
+        with pytest.raises(HostFileError, match="may not share notes"):
+            await files.store("a.csv", b"")
 
 
 @pytest.mark.parametrize(
-    "name", ["a.html", "a.HTM", "a.xhtml", "a.svg", "a.xml", "a.mhtml", "a.rss"]
+    "name", ["a.html", "a.HTM", "a.xhtml", "a.svg", "a.html.gz", "a.htm.bz2", "a.rss"]
 )
-async def test_what_a_browser_runs_is_stored_as_a_text(name: str) -> None:
+async def test_what_a_browser_runs_is_stored_as_a_download(name: str) -> None:
     """An administrator's HTML would be shown in the origin of Open WebUI."""
     host = Host()
     async with files_of(host) as files:
-        await files.store(name, "text/html", b"<script>")
+        await files.store(name, b"<script>")
 
-    assert host.uploads == [(f"{name}.txt", "text/plain", b"<script>")]
+    assert host.uploads == [(f"{name}.bin", "application/octet-stream", b"<script>")]
 
 
-async def test_name_and_type_cannot_end_a_header() -> None:
-    """Both come from a tool."""
+async def test_name_cannot_end_a_header() -> None:
+    """It comes from a tool."""
     host = Host()
     async with files_of(host) as files:
-        await files.store('a"\r\nX: é東.xlsx', "text/csv\r\nX: 1", b"")
+        await files.store('a"\r\nX: é東.xlsx', b"")
 
-    assert host.uploads == [("a___X: é東.xlsx", "text/csv__X: 1", b"")]
+    assert host.uploads == [("a___X: é東.xlsx", XLSX, b"")]
 
 
 async def test_only_the_user_s_own_files_are_read() -> None:
@@ -129,9 +131,59 @@ async def test_refusal_is_one_sentence() -> None:
     """Neither the key nor a body is in it."""
     host = Host(413)
     async with files_of(host) as files:
-        with pytest.raises(RemoteError, match=r"^Open WebUI answered with HTTP 413\.$"):
-            await files.store("a", "text/csv", b"")
+        with pytest.raises(
+            HostFileError, match=r"^Open WebUI answered with HTTP 413\.$"
+        ):
+            await files.store("a", b"")
         assert await files.read("f-1") == "Open WebUI answered with HTTP 413."
+
+
+HOSTILE = {
+    "redirection": (
+        web.Response(status=307, headers={"Location": "/elsewhere"}),
+        "Open WebUI redirects requests (HTTP 307)",
+    ),
+    "compressed": (
+        web.Response(body=b"bomb", headers={"Content-Encoding": "gzip"}),
+        "Open WebUI sent a compressed answer",
+    ),
+    "endless": (
+        web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+        "Open WebUI sent more than 8388608 bytes",
+    ),
+    "another server": (
+        web.Response(text="<html>"),
+        "OPEN_WEBUI_URL is not the address of Open WebUI.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_hostile_answer_is_not_read(case: str) -> None:
+    """The key follows no redirection, and no answer fills the memory."""
+    response, told = HOSTILE[case]
+
+    class Hostile(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            """Answer any call in the same way."""
+            self.paths.append(request.path)
+            return response
+
+    host = Hostile()
+    async with files_of(host) as files:
+        assert str(await files.read("f-1")).startswith(told)
+
+    assert host.paths == ["/api/v1/files/f-1"]
+
+
+async def test_host_that_is_down_is_one_sentence() -> None:
+    """The answer of the agent goes on."""
+    files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
+
+    assert await files.read("f-1") == (
+        "Open WebUI cannot be reached, or its answer broke off."
+    )
+    await files.aclose()
 
 
 @pytest.mark.parametrize(
@@ -140,5 +192,7 @@ async def test_refusal_is_one_sentence() -> None:
 )
 async def test_what_is_missing_is_said(url: str, key: str, user: str) -> None:
     """Nothing is sent."""
-    with pytest.raises(RemoteError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"):
-        await HostFiles(url, key, user).store("a", "text/csv", b"")
+    with pytest.raises(
+        HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"
+    ):
+        await HostFiles(url, key, user).store("a", b"")
