@@ -202,7 +202,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-
 def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
     """Return a form with one file."""
     head = (
