@@ -152,7 +152,7 @@ class EndpointChoice:
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
         here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
+        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
 
 
 class NoEndpoint:

@@ -288,7 +288,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
