@@ -67,47 +67,26 @@ from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, product, takewhile
+from itertools import accumulate, chain, count, groupby, islice, takewhile
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from posixpath import basename
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread, current_thread, main_thread
-from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    IO,
-    Literal,
-    NamedTuple,
-    Protocol,
-    Self,
-    TypeVar,
-)
-from urllib.parse import (
-    SplitResult,
-    quote,
-    quote_plus,
-    unquote,
-    urlencode,
-    urljoin,
-    urlsplit,
-    urlunsplit,
-)
+from typing import Annotated, Any, IO, Literal, NamedTuple, Protocol, Self, TypeVar
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 from zipfile import BadZipFile, ZipFile
 
 import aiohttp
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -3140,46 +3119,600 @@ def _hash_id(kind: str, value: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.json_schema
+# openai_responses.requests.strict_schema
 #
-# JSON Schemas of tools in the API's two forms, open and strict.
+# The strict form of a function's parameters.
 #
-# Servers send schemas of every draft and of OpenAPI, and some that are none. One that the
-# API refuses makes every message of a chat fail, so they are mended: the result is a
-# schema of draft 2020-12 whose root is an object with `properties`. What the API
-# does not know is left out; the description says what that was if it helps the model.
-#
-# In strict mode every object is closed and every property required (optional ones become
-# nullable, see `check_arguments`). The limits on size are those of OpenAI's guide to
-# structured outputs, "Supported schemas".
+# In strict mode the API makes a model keep to the schema. Every object is closed and
+# every property required; optional ones become nullable, and `check_arguments` takes the
+# nulls away again. The limits are those of OpenAI's guide "Structured outputs",
+# "Supported schemas".
 # --------------------------------------------------------------------------------------
 
 
-_Schema = dict[str, Any]
+Schema = dict[str, Any]
 
-_LONGEST_REFERENCE = 300
-_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
+_JSON_TYPES = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
+)
 
 
-def referred_schema(root: JsonObject, node: JsonObject) -> Any:
-    """Return the part of `root` that the `$ref` of `node` names, or None.
+def json_types(stated: object) -> list[str]:
+    """Return the types that a `type` names; none if it names anything else, too."""
+    words = stated if isinstance(stated, list) else [stated]
+    for word in words:
+        if not isinstance(word, str) or word not in _JSON_TYPES:
+            return []
+    return list(dict.fromkeys(words))
 
-    It is a pointer; `#` is the root itself.
+
+class NoStrictForm(ValueError):
+    """Strict mode cannot express a schema, or only with more work."""
+
+
+_KEPT_IN_STRICT_MODE = frozenset(
+    {
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    }
+)
+"""Keywords that strict mode takes as they are."""
+
+_DROPPED_IN_STRICT_MODE = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "definitions",
+        "deprecated",
+        "examples",
+        "maxLength",
+        "maxProperties",
+        "minLength",
+        "minProperties",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    }
+)
+"""Keywords that strict mode refuses, and that only remark on values or limit them.
+Definitions are among them: a schema that refers to one has no strict form."""
+
+_CHANGED_IN_STRICT_MODE = frozenset(
+    {
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+_SIMPLE_KEYWORDS = (
+    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
+)
+
+_STRICT_FORMATS = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "time",
+        "uuid",
+    }
+)
+_MAX_STRICT_DEPTH = 10
+
+_ROOT_DEPTH = 1
+
+
+def strict_schema_form(root: Schema) -> Schema:
+    """Return the strict form of a valid schema; raises NoStrictForm if it has none.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple, and neither is an open object. The strict form allows
+    only what the schema allows, except nulls of optional properties and what violates
+    keywords that strict mode does not have (`minLength`).
     """
-    pointer = str(node.get("$ref"))
-    first, *steps = pointer.split("/")
-    found: Any = root
-    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+    return _strict_form(root, _ROOT_DEPTH)
+
+
+def _strict_form(node: Any, depth: int) -> Schema:
+    if not isinstance(node, dict) or depth > _MAX_STRICT_DEPTH:
+        raise NoStrictForm
+    if not node.keys() <= _SIMPLE_KEYWORDS:
+        raise NoStrictForm
+    if "anyOf" in node or "oneOf" in node:
+        return _strict_choice(node, depth)
+    strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    if node.get("format") in _STRICT_FORMATS:
+        strict["format"] = node["format"]
+    if "const" in node:
+        strict["enum"] = [node["const"]]
+    types = _types_of(node, strict.get("enum"))
+    strict["type"] = types[0] if len(types) == 1 else types
+    if "object" in types:
+        strict |= _strict_object(node, depth)
+    if "array" in types:
+        strict["items"] = _strict_form(node.get("items"), depth + 1)
+    return strict
+
+
+def _strict_choice(node: Schema, depth: int) -> Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"}:
+        raise NoStrictForm
+    if "anyOf" in node and "oneOf" in node:
+        raise NoStrictForm
+    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
+
+
+def _strict_object(node: Schema, depth: int) -> Schema:
+    properties = node.get("properties", {})
+    required = set(node.get("required", ()))
+    if not _is_closed(node, depth) or not required <= properties.keys():
+        raise NoStrictForm
+    strict: Schema = {}
+    for name, part in properties.items():
+        form = _strict_form(part, depth + 1)
+        strict[name] = form if name in required else _make_nullable(form)
+    return {
+        "properties": strict,
+        "required": list(strict),
+        "additionalProperties": False,
+    }
+
+
+def _is_closed(node: Schema, depth: int) -> bool:
+    """Say whether an object may have only the properties that it lists.
+
+    Servers seldom say so; an object that lists none, except a function's own
+    parameters, is meant as a map.
+    """
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is False
+    return depth == _ROOT_DEPTH or bool(node.get("properties"))
+
+
+def _make_nullable(form: Schema) -> Schema:
+    types = form.get("type")
+    if types is None or types in ("object", "array"):
+        return _nullable_choice(form)
+    listed = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in form and None not in form["enum"]:
+        nullable["enum"] = [*form["enum"], None]
+    return nullable
+
+
+def _nullable_choice(form: Schema) -> Schema:
+    """Return a choice between a form, or its options, and null."""
+    undescribed = {key: form[key] for key in form if key != "description"}
+    options = [undescribed]
+    if undescribed.keys() == {"anyOf"}:
+        options = undescribed["anyOf"]
+    null = {"type": "null"}
+    if null not in options:
+        options = [*options, null]
+    return _choice_of(options, form)
+
+
+def _choice_of(options: list[Any], node: Schema) -> Schema:
+    """Return a choice with the description of `node`."""
+    choice: Schema = {"anyOf": options}
+    if "description" in node:
+        choice["description"] = node["description"]
+    return choice
+
+
+def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
+    """Return the types that a node states, or those of the values that it lists."""
+    if "type" in node:
+        return json_types(node["type"])
+    if "properties" in node:
+        return ["object"]
+    if enum is None:
+        raise NoStrictForm
+    types = [_type_of_scalar(value) for value in enum]
+    return list(dict.fromkeys(types))
+
+
+def _type_of_scalar(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    raise NoStrictForm
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.json_schema
+#
+# JSON Schemas of functions, as the API takes them.
+#
+# Tool servers send schemas of every draft and of OpenAPI, and some that are not schemas
+# at all. One that the API refuses makes every message of a chat fail. So each is copied
+# once: the copy has the keywords of draft 2020-12 that have valid values, at every depth.
+# Nothing is guessed; what is left out allows more than before, never something else. The
+# tool's own schema stays as it is, and arguments are checked against that one.
+#
+# The API demands more than the draft (docs/reference/responses-api.md, "Function tools"):
+#
+# - The root is an object with `properties`, and not a choice.
+# - An object has `properties`, an array has `items`.
+# - A reference names a definition at the root.
+# - A pattern is one that Python's `re` compiles, and that other engines read alike.
+# --------------------------------------------------------------------------------------
+
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read, as `json_size` counts it."""
+MAX_STRICT_WORK = 300_000
+"""The size of all schemas of a request that get a strict form."""
+_MAX_STRICT_SCHEMA = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum (guide
+"Structured outputs", "Supported schemas")."""
+
+
+def function_parameters(
+    schema: JsonObject, strict_left: JsonBudget | None = None
+) -> tuple[Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    With `strict_left`, the work that may still be done, simple ones get their strict
+    form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
+    LARGEST_SCHEMA or of more than 64 levels.
+    """
+    json_size(schema, LARGEST_SCHEMA)
+    copy = _SchemaCopy(schema)
+    parameters = _object_without_choice(copy.schema)
+    is_plain_object = (
+        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        and schema.get("type", "object") == "object"
+    )
+    if strict_left is None or not copy.is_exact or not is_plain_object:
+        return parameters, False
+    try:
+        strict_left.spend(json_size(parameters, _MAX_STRICT_SCHEMA))
+        return strict_schema_form(parameters), True
+    except (JsonTooLarge, NoStrictForm):
+        return parameters, False
+
+
+# ---------------------------------------------------------------- valid values
+
+
+def is_json_value(value: object) -> bool:
+    """Say whether JSON can express a value; it has no NaN and no infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_json_number(value: object) -> bool:
+    """Say whether a value is a number that JSON has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return is_json_value(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and value != []
+
+
+def _is_json_list(value: object) -> bool:
+    return _is_filled_list(value) and is_json_value(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_divisor(value: Any) -> bool:
+    return is_json_number(value) and value > 0
+
+
+_MAX_PATTERN_CHARACTERS = 500
+_READ_DIFFERENTLY = re.compile(
+    r"""
+    \(\?(?!:)       # lookaround, flags, named groups
+    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \[\^?\[       # sets in sets
+    | -- | && | ~~ | \|\|
+    | [*+?}]\+      # possessive repeats
+    """,
+    re.VERBOSE,
+)
+"""Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+def _is_portable_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
+        return False
+    if _READ_DIFFERENTLY.search(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _is_json_type(value: object) -> bool:
+    return json_types(value) != []
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAP_KEYWORDS = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+    **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
+    "$comment": _is_text,
+    "const": is_json_value,
+    "contentEncoding": _is_text,
+    "contentMediaType": _is_text,
+    "default": is_json_value,
+    "deprecated": _is_flag,
+    "description": _is_text,
+    "enum": _is_json_list,
+    "examples": _is_json_list,
+    "exclusiveMaximum": is_json_number,
+    "exclusiveMinimum": is_json_number,
+    "format": _is_text,
+    "maxContains": _is_length,
+    "maxItems": _is_length,
+    "maxLength": _is_length,
+    "maxProperties": _is_length,
+    "maximum": is_json_number,
+    "minContains": _is_length,
+    "minItems": _is_length,
+    "minLength": _is_length,
+    "minProperties": _is_length,
+    "minimum": is_json_number,
+    "multipleOf": _is_divisor,
+    "pattern": _is_portable_pattern,
+    "readOnly": _is_flag,
+    "required": _is_list,
+    "title": _is_text,
+    "type": _is_json_type,
+    "uniqueItems": _is_flag,
+    "writeOnly": _is_flag,
+}
+"""The keywords that are sent, with the check of their values.
+
+They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
+`$schema`, which is no longer true of the copy, words that give a part another name or
+base (`$id`, `$anchor`, `$dynamicRef`), and `dependentRequired`, a map of lists that
+nobody sends. `$ref` has a check of its own.
+"""
+
+_NEEDED_FOR_STRICT_MODE = frozenset(
+    {
+        "$dynamicRef",
+        "$recursiveRef",
+        "$ref",
+        "dependencies",
+        "dependentRequired",
+        "enum",
+        "items",
+        "nullable",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Words without which a strict form would be a guess, if they are left out."""
+
+
+# ---------------------------------------------------------------- copy
+
+
+class _SchemaCopy:
+    """A schema with its valid keywords; each node is read once.
+
+    `is_exact` is false if a word was left out that strict mode would have to express.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.is_exact = True
+        self.schema = self._copy_keywords(root)
+
+    def _copy(self, node: object) -> Schema | bool:
+        """Return the copy of a node; what is not a schema allows everything."""
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, Mapping):
+            return self._copy_keywords(node)
+        return {}
+
+    def _copy_keywords(self, node: JsonObject) -> Schema:
+        copy: Schema = {}
+        for keyword, value in node.items():
+            if self._is_valid(keyword, value):
+                copy[keyword] = self._copy_value(keyword, value)
+            elif keyword in _NEEDED_FOR_STRICT_MODE:
+                self.is_exact = False
+        types = json_types(copy.get("type"))
+        if "object" in types:
+            copy.setdefault("properties", {})
+        if "array" in types:
+            copy.setdefault("items", {})
+        return copy
+
+    def _is_valid(self, keyword: object, value: object) -> bool:
+        if keyword == "$ref":
+            return self._is_definition(value)
+        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
+            return False
+        return _VALID_VALUES[keyword](value)
+
+    def _is_definition(self, reference: object) -> bool:
+        """Say whether a reference names a definition at the root, or the root."""
+        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
+            return False
+        return _is_schema(resolve_reference(self._root, reference))
+
+    def _copy_value(self, keyword: str, value: Any) -> Any:
+        if keyword in _SCHEMA_KEYWORDS:
+            return self._copy(value)
+        if keyword in _SCHEMA_LIST_KEYWORDS:
+            return [self._copy(part) for part in value]
+        if keyword in _SCHEMA_MAP_KEYWORDS:
+            return self._copy_map(keyword, value)
+        if keyword == "required":
+            return _unique_texts(value)
+        if keyword == "type" and isinstance(value, list):
+            return _unique_texts(value)
+        return value
+
+    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
+        is_name: Callable[[Any], bool] = _is_text
+        if keyword == "patternProperties":
+            is_name = _is_portable_pattern
+        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
+
+
+def _unique_texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, each once, as the draft wants it."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list(dict.fromkeys(texts))
+
+
+# ---------------------------------------------------------------- root
+
+_REFUSED_AT_THE_ROOT = frozenset(
+    {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
+)
+
+
+def _object_without_choice(root: Schema) -> Schema:
+    """Return an object with all properties of the options that the root offers.
+
+    The API refuses a choice at the root, and a model that knew none of its properties
+    could not call the function.
+    """
+    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    return {**plain, "type": "object", "properties": _all_properties(root)}
+
+
+def _all_properties(root: Schema) -> Schema:
+    """Return the properties of the root and its options; those of the first count."""
+    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+    properties: Schema = {}
+    for part in reversed(parts):
+        properties.update(as_mapping(part.get("properties")))
+    return properties
+
+
+def _choose_all(options: list[Any]) -> list[Any]:
+    return options
+
+
+# ---------------------------------------------------------------- reading
+
+_DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    """
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            is_there = name.isdecimal() and int(name) < len(found)
-            found = found[int(name)] if is_there else None
-        else:
-            found = as_mapping(found).get(name)
-    return found
+        part = _step_into(part, name)
+    return part
+
+
+def _step_into(part: Any, name: str) -> Any:
+    if not isinstance(part, list):
+        return as_mapping(part).get(name)
+    if name.isdecimal() and int(name) < len(part):
+        return part[int(name)]
+    return None
 
 
 def joined_schemas(
@@ -3189,343 +3722,27 @@ def joined_schemas(
 
     Each comes once, because references may lead to the same part many times.
     """
-    found: dict[int, JsonObject] = {}
+    joined: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
+        if isinstance(part, Mapping) and id(part) not in joined:
+            joined[id(part)] = part
             ahead += reversed(parts_of(part))
-    return list(found.values())
-
-
-_OTHER_TYPES = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("int", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
-}
-"""Words of other languages; Gemini's are those of JSON Schema in capitals."""
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-
-def known_types(stated: object) -> list[str]:
-    """Return the types of JSON that a `type` means."""
-    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
-    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
-    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
-
-
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
-"""Lookaround, flags, back references, sets in sets and the like: readers differ."""
-_LONGEST_PATTERN = 500
-
-
-def _is_plain_pattern(pattern: object) -> bool:
-    """Say whether a pattern can be sent: Python and others read it alike."""
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return False
-    with suppress(re.error, OverflowError, RecursionError):
-        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
-    return False
-
-
-def _is_json(value: object) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(json.dumps(value, allow_nan=False))
-    return False
-
-
-def is_json_number(value: Any) -> bool:
-    """Say whether a value is a number that JSON has."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and _is_json(value)
-
-
-_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-
-_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMAS, lambda _: True),
-    **dict.fromkeys(
-        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
-    ),
-    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(
-        ("description", "title", "format"), lambda value: isinstance(value, str)
-    ),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
-    ),
-    "multipleOf": lambda value: is_json_number(value) and value > 0,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
-        lambda value: type(value) is int and value >= 0,
-    ),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    "pattern": _is_plain_pattern,
-    **dict.fromkeys(("const", "default"), _is_json),
-    "required": lambda value: isinstance(value, list),
-    "type": lambda value: bool(known_types(value)),
-}
-"""The keywords that are sent, with what their values must be."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_NOT_SIMPLE = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    *("$ref", "allOf"),
-}
-"""Keywords that strict mode does not have, or that would need more work there."""
-_SHAPING = {"type", "properties", "items", "required", "enum"}
-"""Keywords without which a schema is a guess."""
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-_LONGEST_NOTE = 200
-
-
-def function_parameters(
-    schema: JsonObject, strict_left: JsonBudget | None = None
-) -> tuple[_Schema, bool]:
-    """Return a function's parameters as the API takes them, and whether for strict mode.
-
-    A choice at the root becomes one object with all properties of its options. With
-    `strict_left`, the work that may be done, simple ones get their strict form.
-
-    Simple are single values, enums, arrays, objects whose properties are all listed,
-    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
-    conditions) is not simple; nor is an open object, a choice at the root, or anything
-    that had to be guessed. The strict form allows only what `schema` allows, except
-    nulls of optional properties and what violates keywords that strict mode does not
-    have (`minLength`).
-    """
-    mended = _MendedSchema(schema)
-    if strict_left and mended.is_simple:
-        with suppress(*ODD_SCHEMA):
-            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
-            return _strict(mended.root, 1), True
-    return mended.root, False
-
-
-class _MendedSchema:
-    """A schema of others as the API takes it; `is_simple`: see `function_parameters`."""
-
-    def __init__(self, schema: JsonObject) -> None:
-        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-        whole |= {"type": "object", "properties": _all_properties(schema)}
-        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
-        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
-        self._referring: list[_Schema] = []
-        self.root = self._object({**whole, "nullable": False})
-        self._mend_references()
-
-    def _mend_references(self) -> None:
-        """Let each reference name a definition at the root, as the API demands it."""
-        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
-        for node in self._referring:
-            target, pointer = referred_schema(self.root, node), node.pop("$ref")
-            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
-                node["$ref"] = pointer
-            elif isinstance(target, dict):
-                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
-                with suppress(JsonTooLarge):
-                    left.spend(json_size(target, left.left))
-                    defined[name] = target
-                    node["$ref"] = f"#/$defs/{name}"
-        if defined:
-            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
-
-    def _mend(self, node: Any) -> Any:
-        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
-            return {"anyOf": list(map(self._mend, node))}
-        if isinstance(node, Mapping):
-            return self._object(node)
-        return node if isinstance(node, bool) else {}
-
-    def _object(self, node: JsonObject) -> _Schema:
-        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
-        made = {
-            key: self._value(key, value)
-            for key, value in node.items()
-            if key in _VALUES and _VALUES[key](value)
-        }
-        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
-        _mend_types(made, node)
-        _mend_required(made, node)
-        for bound, limit in _BOUNDS:
-            if node.get(bound) is True and limit in made:  # draft 4
-                made[bound] = made.pop(limit)
-        if isinstance(node.get("$ref"), str):
-            made["$ref"] = node["$ref"]
-            self._referring.append(made)
-        elif node.get("nullable") is True:  # OpenAPI 3.0
-            return _make_nullable(made)
-        return made
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _SCHEMAS:
-            return self._mend(value)
-        if key in _SCHEMA_LISTS:
-            return list(map(self._mend, value))
-        if key not in _SCHEMA_MAPS:
-            return value
-        is_pattern = key == "patternProperties"
-        names = filter(_is_plain_pattern, value) if is_pattern else value
-        return {name: self._mend(value[name]) for name in names}
-
-
-def _mend_types(made: _Schema, node: JsonObject) -> None:
-    """Add the types and what they need; describe what had to be left out."""
-    if kinds := known_types(node.get("type")):
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        made.setdefault("properties", {})
-    if "array" in kinds:
-        made.setdefault("items", {})
-    for key in ("type", "pattern"):
-        if key not in made and isinstance(lost := node.get(key), str):
-            said = made.get("description", "")
-            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
-
-
-def _mend_required(made: _Schema, node: JsonObject) -> None:
-    """Name each required property once; in draft 3 a property says it itself."""
-    names = [name for name in made.get("required", ()) if isinstance(name, str)]
-    for name, part in as_mapping(node.get("properties")).items():
-        if as_mapping(part).get("required") is True:
-            names.append(name)
-    if names or "required" in made:
-        made["required"] = list(dict.fromkeys(names))
-
-
-def _all_properties(schema: JsonObject) -> _Schema:
-    """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
-    found: _Schema = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
+    return list(joined.values())
 
 
 def schema_parts(
     root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
 ) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, what is chosen."""
-    parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
-        parts += take(as_list(node.get(key)))
+    parts: list[Any] = []
+    if "$ref" in node:
+        parts.append(resolve_reference(root, node["$ref"]))
+    parts += as_list(node.get("allOf"))
+    parts += choose(as_list(node.get("anyOf")))
+    parts += choose(as_list(node.get("oneOf")))
     return parts
-
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-"""Keywords that strict mode takes as they are."""
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
-)
-
-_DEEPEST_STRICT = 10
-_LARGEST_STRICT = 10_000
-"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
-values of enums, 120,000 characters of both, and 15,000 of one long enum."""
-
-ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
-
-LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read."""
-MOST_STRICT_WORK = 300_000
-"""Of one request."""
-
-
-def _strict(node: Any, depth: int) -> _Schema:
-    """Return the strict form; raises ValueError if there is none, or no simple one."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise ValueError
-    if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    strict = {key: node[key] for key in node if key in _KEPT}
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
-    if "const" in node:
-        strict["enum"] = [node["const"]]
-    kinds = _types_of(node, strict.get("enum"))
-    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        strict |= _strict_object(node, depth)
-    if "array" in kinds:
-        strict["items"] = _strict(node.get("items"), depth + 1)
-    return strict
-
-
-def _strict_choice(node: JsonObject, depth: int) -> _Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
-        {"anyOf", "oneOf"} <= node.keys()
-    ):
-        raise ValueError
-    options = node.get("anyOf") or node["oneOf"]
-    return _choice_of([_strict(one, depth + 1) for one in options], node)
-
-
-def _strict_object(node: JsonObject, depth: int) -> _Schema:
-    properties, required = node.get("properties", {}), set(node.get("required", ()))
-    closed = node.get("additionalProperties", not properties and depth > 1) is False
-    if not closed or not required <= properties.keys():
-        raise ValueError
-    strict = {}
-    for name, part in properties.items():
-        made = _strict(part, depth + 1)
-        strict[name] = made if name in required else _make_nullable(made)
-    return {
-        "properties": strict,
-        "required": list(strict),
-        "additionalProperties": False,
-    }
-
-
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return _choice_of([*options, *none], schema)
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    """Return a choice with the description of `node`."""
-    kept = node.keys() & {"description"}
-    return {"anyOf": options, **{key: node[key] for key in kept}}
-
-
-def _types_of(node: JsonObject, enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    if not (kinds := known_types(stated)):
-        raise ValueError
-    return kinds
 
 
 # --------------------------------------------------------------------------------------
@@ -3690,7 +3907,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
@@ -4498,6 +4715,103 @@ _FINDERS = (
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.response
 #
 # The state machine of one response.
@@ -4551,7 +4865,7 @@ class ResponseState:
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._open: dict[int, GrowingParts] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
@@ -4620,7 +4934,7 @@ class ResponseState:
         place = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = {}
+        self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
         events: list[RunEvent] = [ItemAdded(self._first + place, item)]
@@ -4650,8 +4964,9 @@ class ResponseState:
         self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
         return [*events, TextDelta(self._first + place, *text_place, event.text)]
 
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
@@ -4666,26 +4981,18 @@ class ResponseState:
             place = len(self._items)
             events = self._start(index, item, _ids(item))
         self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
         self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -5660,6 +5967,9 @@ def _may_run(error: ResponsesError | None) -> bool:
 # --------------------------------------------------------------------------------------
 
 
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
@@ -5718,7 +6028,8 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, referred_schema(self.root, node), path, depth + 1)
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -5749,7 +6060,7 @@ class _SchemaCheck(NamedTuple):
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
-    kinds = known_types(node.get("type"))
+    kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -5793,7 +6104,7 @@ def check_arguments(
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*ODD_SCHEMA):
+    with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -6690,75 +7001,6 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.transport.entra
-#
-# Tokens of Microsoft Entra ID, for servers of Azure that take no key.
-#
-# The package `azure-identity` finds out who this server is: a managed identity, a workload
-# identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
-# or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
-# The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
-# --------------------------------------------------------------------------------------
-
-
-_RENEWED_BEFORE = 300
-"""Seconds before a token's end from which on another is asked for."""
-_LONGEST_REASON = 300
-
-
-class EntraTokens:
-    """The token of each scope; one at a time is asked for, in a thread."""
-
-    def __init__(self) -> None:
-        """Know none yet."""
-        self._credential: Any = None
-        self._known: dict[str, tuple[str, int]] = {}
-        self._lock = asyncio.Lock()
-
-    async def token(self, scope: str) -> str:
-        """Return a token that holds for some minutes yet; raises InvalidRequest.
-
-        If there is no other, the one that ends is used until then.
-        """
-        async with self._lock:
-            token, end = self._known.get(scope, ("", 0))
-            if unix_seconds() > end - _RENEWED_BEFORE:
-                try:
-                    token, end = await asyncio.to_thread(self._ask, scope)
-                except InvalidRequest:
-                    if unix_seconds() >= end:
-                        raise
-                self._known[scope] = token, end
-        return token
-
-    def _ask(self, scope: str) -> tuple[str, int]:
-        """Return a token and its last second."""
-        try:
-            if self._credential is None:
-                identity = import_module("azure.identity")
-                self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
-        except ImportError:
-            raise InvalidRequest(
-                "AUTH is `entra_id`, but this server has no package azure-identity. An "
-                "administrator has to install it, or to choose another AUTH."
-            ) from None
-        except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
-            raise InvalidRequest(
-                "Microsoft Entra ID gave this server no token. An administrator has to "
-                f"look at the identity of this server. It said: {reason}"
-            ) from None
-        return str(made.token), int(made.expires_on)
-
-
-def entra_scope(endpoint: Endpoint) -> str:
-    """Return what a token for a server of Azure is asked for, by its cloud."""
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
-    return f"https://cognitiveservices.azure.{cloud}/.default"
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.storage.signature
 #
 # Signatures of what is stored in a chat, which its owner can read and change.
@@ -7648,6 +7890,170 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_LONGEST_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Pictures, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_PICTURE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of picture that models and their tools draw."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def picture_name(media_type: str) -> StoredName:
+    """Return the name and the type of a picture that has only a type."""
+    ending = _PICTURE_ENDINGS.get(media_type)
+    return stored_name(f"picture.{ending}" if ending else "picture")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.code
 #
 # Code that the API ran, in the host's form.
@@ -8107,9 +8513,17 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [one for one in found if PurePosixPath(unquote(one)).name == name]
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -8122,7 +8536,7 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -8209,11 +8623,6 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
-        return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -8338,7 +8747,7 @@ class Citations:
     def _name(self, annotation: Item) -> None:
         name = annotation.get("title") or annotation.get("filename")
         if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
+            self._names[_key(annotation)] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
@@ -8396,7 +8805,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                title = str(annotation.get("title") or "")
+                title = shorten_name(str(annotation.get("title") or ""))
                 cited: Item = {"url": _key(annotation), "title": title}
                 for key in ("start_index", "end_index"):
                     cited[key] = before + find_place(annotation.get(key))
@@ -9541,350 +9950,7 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.remote_tools
-#
-# What MCP and OpenAPI clients share: tools, limits, connections.
-#
-# A connection follows no redirect, stores no cookie and uses no proxy. It accepts no
-# compressed body, because a few compressed bytes can expand to gigabytes.
-# --------------------------------------------------------------------------------------
-
-
-MAX_TOOLS_PER_SERVER = 128
-"""Of one server; more would only confuse a model."""
-MAX_TOOL_NAME_CHARACTERS = 64
-MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
-
-MAX_SCHEMA_SIZE = 100_000
-"""What is read of a schema; `json_size` counts more than characters."""
-_MAX_SCHEMA_CHARACTERS = 50_000
-MAX_DESCRIPTION_CHARACTERS = 4_000
-_MIN_SECRET_CHARACTERS = 6
-_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-_Response = TypeVar("_Response")
-
-
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
-
-
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
-
-
-class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments.
-
-    `only_reads` says that it changes nothing.
-    """
-
-    own_name: str
-    description: str
-    args: Mapping[str, Any]
-    only_reads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    """A tool of a server, in the agent's form."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    run: _ExecuteRemoteTool = field(repr=False)
-    only_reads: bool = False
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Let the server run it; raises RemoteError."""
-        return await self.run(args)
-
-
-async def run_with_timeout(
-    work: Awaitable[_Response], seconds: float, name: str
-) -> _Response:
-    """Return the result of `work` in time; raises RemoteTimeout."""
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
-
-
-def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
-) -> RemoteTool:
-    """Return a tool named after its server and itself."""
-    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :MAX_TOOL_NAME_CHARACTERS
-    ]
-    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run, spec.only_reads)
-
-
-def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a name matches the allowed patterns; None allows all."""
-    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
-
-
-def build_error_result(text: str) -> dict[str, Any]:
-    """Return a failed call in MCP's form."""
-    return {"isError": True, "content": [{"type": "text", "text": text}]}
-
-
-def check_schema_size(schema: object) -> None:
-    """Raise JsonTooLarge for a schema too large to be sent with every request."""
-    json_size(schema, MAX_SCHEMA_SIZE)
-    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
-        raise JsonTooLarge
-
-
-class LeftOutTools:
-    """Counts the tools of a server that are not offered."""
-
-    def __init__(self) -> None:
-        """Start with none; `extra` are those over the limit of a server."""
-        self.unusable = self.extra = 0
-
-    def describe(self, server: str) -> str:
-        """Return a line for the log; empty if there are none."""
-        if not (self.unusable or self.extra):
-            return ""
-        return (
-            f"{server} has tools that are not offered: {self.unusable} cannot be "
-            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
-        )
-
-
-def truncate_text(text: str, characters: int) -> str:
-    """Return the beginning of a text that is longer than `characters`."""
-    return text if len(text) <= characters else f"{text[:characters]} [...]"
-
-
-def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of a server without the secrets that we sent to it.
-
-    Secrets of fewer than six characters would be found in ordinary words.
-    """
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, "[redacted]")
-            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
-    return text
-
-
-_REMOTE_CONNECT_SECONDS = 10.0
-
-
-class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
-
-    def __init__(self, name: str, valve: str) -> None:
-        """Open nothing yet."""
-        self._name = name
-        self._valve = valve
-        self._session: aiohttp.ClientSession | None = None
-
-    @asynccontextmanager
-    async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request without a time limit, lend its response; raises RemoteError."""
-        try:
-            response = await self._open_session().request(
-                method,
-                url,
-                headers={"Accept-Encoding": "identity", **headers},
-                data=body,
-                allow_redirects=False,
-            )
-            try:
-                if 300 <= response.status < 400:
-                    raise RemoteError(
-                        f"{self._name} redirects requests (HTTP {response.status}), "
-                        "which is not followed, because keys would be sent along. An "
-                        f"administrator has to check its address in {self._valve}."
-                    )
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-        except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteError(
-                f"{self._name} cannot be reached, or its answer broke off."
-            ) from None
-
-    async def read_chunks(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError if it is too long."""
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = MAX_REMOTE_BYTES
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                most = f"{MAX_REMOTE_BYTES} bytes"
-                raise RemoteError(f"{self._name} sent more than {most}.")
-            yield piece
-
-    async def read_body(
-        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
-    ) -> bytes:
-        """Return a body, or more than `most` of a longer one; raises RemoteError."""
-        taken = bytearray()
-        async with aclosing(self.read_chunks(response)) as pieces:
-            async for piece in pieces:
-                taken += piece
-                if len(taken) > most:
-                    break
-        return bytes(taken)
-
-    async def close(self) -> None:
-        """Close the session."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
-            )
-        return self._session
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.host_files
-#
-# Files of Open WebUI, over its API.
-#
-# An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
-# if a note of the file's owner names it and is shared with that user
-# (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
-# which files a question names, and the key may read everybody's: only the user's own are
-# read.
-#
-# Open WebUI shows an administrator's HTML inline, in its own origin, where a script in it
-# has the rights of the reader. So what a browser runs is stored as a text.
-# --------------------------------------------------------------------------------------
-
-
-_HOST = "Open WebUI"
-_HOST_SECONDS = 30.0
-_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
-
-
-class HostFiles:
-    """The files of a user: those that are `attached` to a chat, by id, and new ones.
-
-    Without an address, a key or a user each call raises RemoteError.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        key: str,
-        user_id: str = "",
-        attached: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        """Open nothing yet; `attached` are ids and names."""
-        self.attached = attached
-        self._url = url.strip().rstrip("/")
-        self._key = key
-        self._user_id = user_id
-        self._connection = RemoteConnection(_HOST, "OPEN_WEBUI_URL")
-
-    async def read(self, file_id: str) -> bytes | str:
-        """Return the content of a file that the user owns, or why there is none."""
-        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
-        try:
-            if (await self._call_json("GET", path)).get("user_id") != self._user_id:
-                return "It belongs to somebody else."
-            return await self._call("GET", f"{path}/content")
-        except RemoteError as failed:
-            return str(failed)
-
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
-        """Store a file that the user can open, return its path; raises RemoteError."""
-        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
-            name, media_type = f"{name}.txt", "text/plain"
-        edge = token_hex(16)
-        head = (
-            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
-            f'filename="{_header_text(name)}"\r\n'
-            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
-        )
-        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
-        kind = f"multipart/form-data; boundary={edge}"
-        row = await self._call_json("POST", "files/?process=false", body, kind)
-        path = f"/api/v1/files/{row.get('id')}/content"
-        if row.get("user_id") != self._user_id:
-            reader = {"principal_type": "user", "principal_id": self._user_id}
-            files = [{"type": "file", "id": row.get("id")}]
-            note = {
-                "title": name,
-                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
-                "access_grants": [{**reader, "permission": "read"}],
-            }
-            body = json.dumps(note).encode()
-            made = await self._call_json("POST", "notes/create", body)
-            if not made.get("access_grants"):  # the host leaves out what may not be
-                raise RemoteError(
-                    "The owner of OPEN_WEBUI_API_KEY may not share notes."
-                )
-        return path
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._connection.close()
-
-    async def _call_json(self, *request: Any) -> Mapping[str, Any]:
-        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
-        if not row or not row.get("id"):
-            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
-        return row
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        kind: str = "application/json",
-    ) -> bytes:
-        if not (self._url and self._key and self._user_id):
-            raise RemoteError(
-                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
-                "the valves of this pipeline."
-            )
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": kind}
-
-        async def exchange() -> bytes:
-            url = f"{self._url}/api/v1/{path}"
-            async with self._connection.send(method, url, headers, body) as response:
-                if response.status != 200:
-                    raise RemoteError(f"{_HOST} answered with HTTP {response.status}.")
-                return await self._connection.read_body(response)
-
-        return await run_with_timeout(exchange(), _HOST_SECONDS, _HOST)
-
-
-def _header_text(text: str) -> str:
-    """Return a text that can stand in a header of a form."""
-    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.processes
+# toolbox.sandbox.processes
 #
 # Child processes, in any event loop.
 #
@@ -11429,9 +11495,13 @@ def _unpack_wheels(wheels: Path, folder: Path) -> None:
         path.chmod(0o755)  # whatever the umask of the server
 
 
+_MAX_NAME_LENGTH = 200
+"""Characters of a name that is shown; its end tells more than its begin."""
+
+
 def printable_name(name: str) -> str:
     """Return the last part of a path in a form that can be shown."""
-    last = name.rsplit("/", 1)[-1]
+    last = name.rsplit("/", 1)[-1][-_MAX_NAME_LENGTH:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
@@ -11776,1548 +11846,6 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
-# toolbox.server_entries
-#
-# Parses the JSON lists of tool servers that an administrator typed.
-#
-# An invalid entry is skipped, with a sentence that says why; the other entries stay. No
-# sentence quotes a value, because any value may be a secret. The keys are those of the
-# API's own MCP tool where it has them.
-# --------------------------------------------------------------------------------------
-
-
-_ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
-_MAP_FORM = "a JSON object of texts"
-_EXPECTED_FORMS: Mapping[str, str] = {
-    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
-    "underscores",
-    "server_url": _ADDRESS_FORM,
-    "base_url": _ADDRESS_FORM,
-    "authorization": "a text",
-    "headers": _MAP_FORM,
-    "allowed_tools": "a list of names",
-    "timeout": "a number of seconds from 1 to 600",
-    "command": "a list of texts, the program first",
-    "env": _MAP_FORM,
-}
-_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-
-
-def _check_label(text: str) -> str:
-    if not _TOOL_SERVER_LABEL.fullmatch(text):
-        raise ValueError
-    return text
-
-
-def _check_address(text: str) -> str:
-    """Return an http or https address without a password; raises ValueError."""
-    parts = urlsplit(text)  # raises it too: brackets without an address
-    is_sound = parts.hostname and parts.port != 0 and "@" not in parts.netloc
-    if not is_sound or text.split() != [text] or parts.scheme not in ("http", "https"):
-        raise ValueError
-    return text
-
-
-_Address = Annotated[str, AfterValidator(_check_address)]
-_StringMap = Mapping[str, str]
-
-
-class _ServerRow(BaseModel):
-    """An entry as it is typed."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    server_label: Annotated[str, AfterValidator(_check_label)]
-    authorization: str | None = None
-    headers: _StringMap = {}
-    allowed_tools: list[str] | None = None
-    timeout: float = Field(default=60.0, ge=1, le=600)
-
-
-class _McpRow(_ServerRow):
-    """An MCP server as it is typed."""
-
-    server_url: _Address = ""
-    base_url: ClassVar[str] = ""
-    command: list[str] = []
-    env: _StringMap = {}
-
-
-class _OpenApiRow(_ServerRow):
-    """A server with an OpenAPI document as it is typed."""
-
-    server_url: _Address
-    base_url: _Address = ""
-    command: ClassVar[list[str]] = []
-    env: ClassVar[_StringMap] = {}
-
-
-def _describe_row_error(error: ValidationError) -> str:
-    """Return the first problem of an entry."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
-        return f"it has a key that is not known here{named}"
-    if first["type"] == "missing":
-        return f"it has no {key}"
-    return f"its {key} is not {_EXPECTED_FORMS[key]}"
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all.
-
-    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
-    OpenAPI document. `secrets` must not appear in anything that the server sends.
-    """
-
-    label: str
-    url: str = ""
-    base_url: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
-    allowed: tuple[str, ...] | None = None
-    seconds: float = 60.0
-    command: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
-
-    entries: tuple[ServerEntry, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-_RevealSecret = Callable[[str], str | None]
-
-
-class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio.
-
-    `reveal` gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other
-    text as it is; None for what cannot be read.
-    """
-
-    mcp: str = ""
-    openapi: str = ""
-    allows_programs: bool = False
-    reveal: _RevealSecret = str
-
-    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers and the OpenAPI servers."""
-        mcp = _EntryReader(
-            "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
-        )
-        openapi = _EntryReader("OPENAPI_SERVERS_JSON", _OpenApiRow, self.reveal)
-        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
-
-
-class _EntryReader(NamedTuple):
-    """Reads the entries of a valve; `starts_programs` allows a `command`."""
-
-    valve: str
-    row: type[_McpRow] | type[_OpenApiRow]
-    reveal: _RevealSecret
-    starts_programs: bool = False
-
-    def read_entries(self, text: str) -> ServerEntries:
-        """Return the entries of a JSON list, or of a single JSON object."""
-        try:
-            given = json.loads(text) if text.strip() else []
-        except (ValueError, RecursionError):
-            return ServerEntries(problems=(self._sentence("it is no JSON"),))
-        entries: dict[str, ServerEntry] = {}
-        complaints: list[str] = []
-        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
-            try:
-                entry = self._build_entry(row)
-                if entry.label.lower() in entries:
-                    raise _InvalidEntry("its server_label is not its own")
-                entries[entry.label.lower()] = entry
-            except _InvalidEntry as wrong:
-                name = _read_label(row) or f"server {number}"
-                complaints.append(
-                    self._sentence(f"{name} is left out, because {wrong}")
-                )
-        return ServerEntries(tuple(entries.values()), tuple(complaints))
-
-    def _sentence(self, what: str) -> str:
-        return (
-            f"{self.valve}: {what}. An administrator can correct it in the valves of "
-            "this pipeline; until then, chats go on without."
-        )
-
-    def _build_entry(self, given: object) -> ServerEntry:
-        row = self._parse_row(given)
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._reveal_all("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._reveal_all("headers", row.headers)
-        environment = tuple(self._reveal_all("env", row.env))
-        secrets = [*_referenced_secrets(headers, row.headers), *tokens]
-        return ServerEntry(
-            label=row.server_label,
-            url=row.server_url,
-            base_url=row.base_url,
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            command=tuple(row.command),
-            environment=environment,
-            secrets=(
-                *dict.fromkeys(secrets),
-                *_referenced_secrets(environment, row.env),
-            ),
-        )
-
-    def _parse_row(self, given: object) -> _McpRow | _OpenApiRow:
-        if not isinstance(given, dict):
-            raise _InvalidEntry("it is no JSON object")
-        said = {key: value for key, value in given.items() if value is not None}
-        try:
-            row = self.row.model_validate(said)
-        except ValidationError as error:
-            raise _InvalidEntry(_describe_row_error(error)) from None
-        if bool(row.server_url) == bool(row.command):
-            raise _InvalidEntry("it needs a server_url or a command, one of them")
-        if row.command and not self.starts_programs:
-            raise _InvalidEntry("it starts a program, which the valves do not allow")
-        return row
-
-    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
-        for name, text in texts.items():
-            if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _InvalidEntry("a name among its headers is no header's name")
-            meant = self.reveal(text)
-            if meant is None:
-                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
-            if not meant.isprintable():
-                raise _InvalidEntry(f"its {key} hold what cannot be sent")
-            yield name, meant
-
-
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
-
-
-def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: _StringMap
-) -> list[str]:
-    """Return the secrets that stood behind references.
-
-    Of a header also the part after its scheme, which may be repeated alone.
-    """
-    plain = set(typed.values())
-    texts = [text for _, text in revealed if text not in plain]
-    return [one for text in texts for one in (text, *text.split()[1:])]
-
-
-def _read_label(row: object) -> str:
-    label = row.get("server_label") if isinstance(row, dict) else None
-    is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
-    return str(label) if is_label else ""
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.mcp.transports
-#
-# Two ways to an MCP server: streamable HTTP, and a child process.
-#
-# The messages are JSON-RPC 2.0; HTTP follows protocol revision 2025-06-18. A child
-# process runs in a process group of its own and is ended together with all that it
-# started. It gets only PATH, HOME and LANG of the server's environment, because other
-# variables may hold keys.
-# --------------------------------------------------------------------------------------
-
-
-_RpcMessage = dict[str, Any]
-
-_MAX_UNRELATED_MESSAGES = 1_000
-"""How many messages a server may send that answer nothing, before it has failed."""
-_METHOD_NOT_FOUND = -32601
-_MAX_ID_CHARACTERS = 200
-"""A server's request with a longer id is ignored: its answers would fill the memory."""
-
-
-def build_rpc_message(
-    method: str, params: Mapping[str, Any] | None = None, number: int | None = None
-) -> dict[str, Any]:
-    """Return a request; without a number, a message that has no answer."""
-    return {
-        "jsonrpc": "2.0",
-        **({} if number is None else {"id": number}),
-        "method": method,
-        **({} if params is None else {"params": dict(params)}),
-    }
-
-
-def _encode_rpc_message(message: _RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")
-
-
-def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
-
-    Only `ping` is supported.
-    """
-    number = message.get("id")
-    is_request = "method" in message and isinstance(number, int | str)
-    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
-        return None
-    head = {"jsonrpc": "2.0", "id": number}
-    if message["method"] == "ping":
-        return {**head, "result": {}}
-    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
-
-
-_SESSION_HEADER = "Mcp-Session-Id"
-
-
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
-
-
-class _McpTransport:
-    """What both have: `version` was agreed on in the handshake, empty before it."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet; `on_tools_changed` is called when the server says so."""
-        self.version = ""
-        self.on_tools_changed: Callable[[], object] = str
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
-
-    def _notice(self, message: _RpcMessage) -> None:
-        if message.get("method") == "notifications/tools/list_changed":
-            self.on_tools_changed()
-
-    def _parse(self, text: str) -> list[_RpcMessage]:
-        """Return the messages of a text without our secrets; raises RemoteError."""
-        try:
-            given = json.loads(redact_secrets(text, self._entry.secrets))
-        except (ValueError, RecursionError):
-            given = None
-        rows = given if isinstance(given, list) else [given]
-        if not all(isinstance(row, dict) for row in rows):
-            raise RemoteError(f"{self._name} does not speak MCP.")
-        return rows
-
-
-class McpHttpTransport(_McpTransport):
-    """One session with a server, if the server has sessions."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
-        super().__init__(entry)
-        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
-        self._session_id = ""
-        self._listener: asyncio.Task[None] | None = None
-
-    async def open(self) -> None:
-        """Forget the session; the next answer brings another."""
-        self.version = self._session_id = ""
-
-    def listen(self) -> None:
-        """Read what the server sends unasked, if it has a stream for that."""
-        if self._listener is None or self._listener.done():
-            self._listener = asyncio.create_task(self._read_unasked())
-
-    async def _read_unasked(self) -> None:
-        url, headers = self._entry.url, self._headers()
-        with suppress(RemoteError):
-            async with self._connection.send("GET", url, headers) as response:
-                if response.status == 200:
-                    async with aclosing(self._read_messages(response)) as messages:
-                        async for message in messages:
-                            self._notice(message)
-
-    async def request(self, request: _RpcMessage) -> _RpcMessage:
-        """Return the answer to a request; raises RemoteError, SessionExpired.
-
-        Requests of the server are answered meanwhile.
-        """
-        async with self._post(request) as response:
-            if request["method"] == "initialize":
-                self._session_id = response.headers.get(_SESSION_HEADER, "")
-            asides = 0
-            async with aclosing(self._read_messages(response)) as messages:
-                async for message in messages:
-                    number = message.get("id")
-                    is_ours = isinstance(number, int) and number == request["id"]
-                    if is_ours and "method" not in message:
-                        return message
-                    asides += 1
-                    if asides > _MAX_UNRELATED_MESSAGES:
-                        break
-                    self._notice(message)
-                    await self._reply(message)
-        raise RemoteError(f"{self._name} gave no answer to a request.")
-
-    async def notify(self, notification: _RpcMessage) -> None:
-        """Post a message that has no answer; raises RemoteError, SessionExpired."""
-        async with self._post(notification):
-            pass
-
-    async def _reply(self, message: _RpcMessage) -> None:
-        """Answer the server's request, if it is one; a running call is not repeated."""
-        reply = _build_rpc_reply(message)
-        try:
-            if reply is not None:
-                await self.notify(reply)
-        except SessionExpired:
-            raise RemoteError(f"{self._name} has ended its session.") from None
-
-    async def close(self) -> None:
-        """End the session at the server; errors are ignored."""
-        if self._listener is not None:
-            self._listener.cancel()
-        try:
-            if self._session_id:
-                with suppress(RemoteError):
-                    url, headers = self._entry.url, self._headers()
-                    async with self._connection.send("DELETE", url, headers):
-                        pass
-        finally:
-            await self._connection.close()
-
-    @asynccontextmanager
-    async def _post(
-        self, message: _RpcMessage
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        url, headers = self._entry.url, self._headers()
-        body = _encode_rpc_message(message)
-        async with self._connection.send("POST", url, headers, body) as response:
-            status = response.status
-            if status == 404 and _SESSION_HEADER in headers:
-                raise SessionExpired
-            if status in (401, 403):
-                raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
-            if not 200 <= status < 300:
-                raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
-            yield response
-
-    def _headers(self) -> dict[str, str]:
-        ours = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": self.version,
-            _SESSION_HEADER: self._session_id,
-        }
-        ours = {name: text for name, text in ours.items() if text}
-        return {**ours, **dict(self._entry.headers)}
-
-    async def _read_messages(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[_RpcMessage, None]:
-        if response.content_type != "text/event-stream":
-            body = await self._connection.read_body(response)
-            for message in self._parse(body.decode("utf-8", "replace")):
-                yield message
-            return
-        decoder = EventStreamDecoder()
-        async with aclosing(self._connection.read_chunks(response)) as chunks:
-            async for chunk in chunks:
-                for event in decoder.feed(chunk):
-                    for message in self._parse(event.data):
-                        yield message
-        # The decoder is not closed: an event that the end cut off is not an answer.
-
-
-_CHILD_EXIT_SECONDS = 2.0
-"""How long a program may take to end by itself once its stdin is closed."""
-_STDOUT_READ_BYTES = 64 * 1024
-_INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
-"""What a program gets of our environment; the rest may hold keys."""
-
-
-class _Program:
-    """One running program; `is_over` says that no more output can come."""
-
-    def __init__(
-        self,
-        child: ChildProcess,
-        on_line: Callable[[bytes], bool],
-        on_end: Callable[[], object],
-    ) -> None:
-        """Give each line to `on_line`, which returns False to end; call `on_end` last."""
-        self.is_over = False
-        self._child = child
-        self._tasks = (
-            asyncio.create_task(self._read(on_line, on_end)),
-            asyncio.create_task(self._follow()),
-        )
-
-    async def _read(
-        self, on_line: Callable[[bytes], bool], on_end: Callable[[], object]
-    ) -> None:
-        """Split the output into lines until it ends."""
-        assert self._child.stdout
-        begun = bytearray()
-        while piece := await self._child.stdout.read(_STDOUT_READ_BYTES):
-            *lines, rest = piece.split(b"\n")
-            if lines:
-                lines[0], begun = bytes(begun + lines[0]), bytearray()
-            begun += rest
-            # `all` stops at the first line that ends it.
-            if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
-                break
-        self._child.kill_group()
-        self.is_over = True
-        on_end()
-
-    async def _follow(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
-        await self._child.wait()
-        self._child.kill_group()
-        self.is_over = True
-
-    def write(self, message: _RpcMessage) -> None:
-        """Write a message to its stdin."""
-        assert self._child.stdin
-        self._child.stdin.write(_encode_rpc_message(message) + b"\n")
-
-    async def close(self) -> None:
-        """Let it end by itself, or end it."""
-        assert self._child.stdin
-        try:
-            self._child.stdin.close()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CHILD_EXIT_SECONDS):
-                    await self._child.wait()
-            self._child.kill_group()
-            await self._child.wait()
-        finally:
-            self._child.kill_group()
-            for task in self._tasks:
-                task.cancel()
-            self._child.close()
-
-
-class McpStdioTransport(_McpTransport):
-    """One program, which lives as long as the session."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Start nothing yet."""
-        super().__init__(entry)
-        self._child: _Program | None = None
-        self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
-        self._unrelated_messages = 0
-        self._end_reason = "has ended"
-
-    async def open(self) -> None:
-        """Start the program, end an earlier one; raises RemoteError."""
-        await self.close()
-        known = os.environ
-        inherited = {
-            name: known[name] for name in _INHERITED_VARIABLES if name in known
-        }
-        try:
-            child = await start_process(
-                *self._entry.command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env={**inherited, **dict(self._entry.environment)},
-            )
-        except (OSError, ValueError):
-            raise RemoteError(f"{self._name} cannot be started.") from None
-        self._child = _Program(child, self._receive_line, self._fail_waiting)
-
-    def listen(self) -> None:
-        """Do nothing: all that the program writes is read anyway."""
-
-    async def request(self, request: _RpcMessage) -> _RpcMessage:
-        """Return the answer to a request; raises RemoteError."""
-        answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
-        self._waiting[request["id"]] = answer
-        try:
-            await self.notify(request)
-            return await answer
-        finally:
-            del self._waiting[request["id"]]
-
-    async def notify(self, notification: _RpcMessage) -> None:
-        """Send a message that has no answer; raises RemoteError."""
-        if self._child is None or self._child.is_over:
-            raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(notification)
-
-    async def close(self) -> None:
-        """End the program."""
-        if self._child is not None:
-            await self._child.close()
-
-    def _receive_line(self, line: bytes) -> bool:
-        """Read a line of the program; a line that is no message is ignored."""
-        self._unrelated_messages += 1
-        text = line.decode("utf-8", "replace")
-        with suppress(RemoteError):
-            for message in self._parse(text):
-                self._receive_message(message)
-        if self._unrelated_messages <= _MAX_UNRELATED_MESSAGES:
-            return True
-        self._end_reason = "wrote too much and was ended"
-        return False
-
-    def _receive_message(self, message: _RpcMessage) -> None:
-        self._notice(message)
-        number = message.get("id")
-        waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = _build_rpc_reply(message)
-        if reply is not None and self._child is not None:
-            self._child.write(reply)
-        elif waiting is not None and not waiting.done():
-            self._unrelated_messages = 0
-            waiting.set_result(message)
-
-    def _fail_waiting(self) -> None:
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.mcp.client
-#
-# One MCP session, and the tools that its server offers.
-#
-# The session is opened on first use. Each request has a time limit. A session that the
-# server has forgotten is opened again once.
-# --------------------------------------------------------------------------------------
-
-
-_PROTOCOL_VERSION = "2025-06-18"
-_SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
-"""Those in which nothing is different that is used here."""
-_INITIALIZE_PARAMS: Mapping[str, Any] = {
-    "protocolVersion": _PROTOCOL_VERSION,
-    "capabilities": {},
-    "clientInfo": {"name": "gpt5-agent", "version": "1"},
-}
-_MAX_PAGES = 20
-_SESSION_CLOSE_SECONDS = 5.0
-_MAX_ERROR_CHARACTERS = 500
-_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-"""What MCP knows; other parts mean something to the agent, which a server must not
-say: `file` names one of ours."""
-
-
-class _RpcError(Exception):
-    """The server answered with an error; the text is the server's."""
-
-
-class McpClient:
-    """One server, for one run, in one session; several calls can run at once."""
-
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
-    ) -> None:
-        """Open nothing yet; the server may say at any time that its tools changed."""
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
-        self._transport: McpStdioTransport | McpHttpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
-        self._transport.on_tools_changed = on_tools_changed
-        self._numbers = count(1)
-        self._open_lock = asyncio.Lock()
-        self._open_count = 0
-        self._is_open = False
-        self._has_tools = False
-        self._cancellations: set[asyncio.Task[None]] = set()
-        self.left_out = LeftOutTools()
-
-    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteError."""
-        await self._open()
-        found: dict[str, RemoteToolSpec] = {}
-        params: dict[str, Any] = {}
-        for _ in range(_MAX_PAGES if self._has_tools else 0):
-            try:
-                page = await self._request_with_retry("tools/list", params)
-            except _RpcError:
-                raise RemoteError(f"{self._name} does not list its tools.") from None
-            await asyncio.to_thread(self._read_tool_specs, page.get("tools"), found)
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                break
-            if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra += 1  # the next page has at least one
-                break
-            params = {"cursor": cursor}
-        return tuple(found.values())
-
-    def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
-        """Add the tools of a page, up to a limit; count the others."""
-        for row in map(as_mapping, as_list(rows)):
-            name = row.get("name")
-            if not isinstance(name, str) or name in found:
-                continue
-            if not is_tool_allowed(self._entry.allowed, name):
-                continue
-            if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra += 1
-                continue
-            try:
-                found.update((name, spec) for spec in _read_tool_spec(row))
-            except JsonTooLarge:
-                self.left_out.unusable += 1
-
-    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        """Return a tool that the server runs."""
-        run = partial(self._call, spec.own_name)
-        return make_remote_tool(self._entry.label, spec, run)
-
-    async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
-        try:
-            if self._cancellations:
-                await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
-        finally:
-            for parting in self._cancellations:
-                parting.cancel()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
-                    await self._transport.close()
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        await self._open()
-        try:
-            result = await self._request_with_retry(
-                "tools/call", {"name": name, "arguments": arguments}
-            )
-            if is_too_deep(result):
-                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
-            return _read_tool_result(result)
-        except _RpcError as refused:
-            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
-            return build_error_result(reason)
-
-    async def _open(self) -> None:
-        async with self._open_lock:
-            if not self._is_open:
-                await self._initialize()
-
-    async def _initialize(self) -> None:
-        self._is_open = False
-        try:
-            await self._transport.open()
-            answer = await self._request("initialize", _INITIALIZE_PARAMS)
-            version = answer.get("protocolVersion")
-            if version not in _SUPPORTED_VERSIONS:
-                raise RemoteError(f"{self._name} speaks another version of MCP.")
-            self._transport.version = str(version)
-            ready = build_rpc_message("notifications/initialized")
-            await run_with_timeout(
-                self._transport.notify(ready), self._entry.seconds, self._name
-            )
-        except (_RpcError, SessionExpired):
-            raise RemoteError(f"{self._name} refused to begin a session.") from None
-        abilities = as_mapping(answer.get("capabilities"))
-        self._has_tools = "tools" in abilities
-        if as_mapping(abilities.get("tools")).get("listChanged"):
-            self._transport.listen()
-        self._is_open = True
-        self._open_count += 1
-
-    async def _request_with_retry(
-        self, method: str, params: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Return a result; a session that the server has forgotten is opened again
-        once.
-        """
-        opened = self._open_count
-        try:
-            return await self._request(method, params)
-        except SessionExpired:
-            async with self._open_lock:
-                if self._open_count == opened:
-                    await self._initialize()
-        try:
-            return await self._request(method, params)
-        except SessionExpired:
-            raise RemoteError(f"{self._name} ends its sessions at once.") from None
-
-    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the result of a request; an abandoned request is cancelled at the
-        server.
-        """
-        request = build_rpc_message(method, params, next(self._numbers))
-        try:
-            asking = self._transport.request(request)
-            answer = await run_with_timeout(asking, self._entry.seconds, self._name)
-        except (RemoteTimeout, asyncio.CancelledError):
-            if method != "initialize":  # the protocol forbids to cancel it
-                parting = asyncio.create_task(self._cancel_request(request["id"]))
-                self._cancellations.add(parting)
-                parting.add_done_callback(self._cancellations.discard)
-            raise
-        error = answer.get("error")
-        if isinstance(error, Mapping):
-            raise _RpcError(str(error.get("message") or "It gave no reason."))
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            raise RemoteError(f"{self._name} gave an answer without a result.")
-        return result
-
-    async def _cancel_request(self, number: int) -> None:
-        """Tell the server that nobody waits for an answer."""
-        cancelled = build_rpc_message("notifications/cancelled", {"requestId": number})
-        with suppress(RemoteError, SessionExpired):
-            await self._transport.notify(cancelled)
-
-
-def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
-    """Yield a tool; what is no tool is skipped. Raises JsonTooLarge."""
-    match row:
-        case {"name": str(name), "inputSchema": dict(schema)} if name:
-            check_schema_size(schema)
-            args = {"type": "object", "properties": {}, **schema}
-            text = str(row.get("description") or row.get("title") or "")
-            reads = as_mapping(row.get("annotations")).get("readOnlyHint") is True
-            yield RemoteToolSpec(name, text, args, reads)
-
-
-def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP defines."""
-    parts = [
-        {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in map(as_mapping, as_list(result.get("content")))
-        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
-    ]
-    if not parts and result.get("structuredContent") is not None:
-        parts = [{"type": "json", "json": result["structuredContent"]}]
-    told = parts or [{"type": "text", "text": "The tool has run; it returned nothing."}]
-    return {"isError": result.get("isError") is True, "content": told}
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.openapi.document
-#
-# Reads an OpenAPI document into operations that can be tools.
-#
-# References inside the document are copied to `$defs`; nothing is loaded from elsewhere.
-# Headers that carry credentials, and parameters that the document declares as API keys,
-# are never arguments of the model. The host of all calls is the one that an administrator
-# configured; only the path comes from the document.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
-_MAX_URL_CHARACTERS = 2_000
-_MAX_OPENAPI_SCHEMA_DEPTH = 40
-_MAX_DEFINITIONS = 100
-_MAX_REFERENCE_HOPS = 10
-_INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class _OpenApiContent(NamedTuple):
-    """A document, and how much may still be read of it for one operation."""
-
-    root: Any
-    budget: JsonBudget
-
-    def resolve(self, node: object) -> Mapping[str, Any]:
-        """Return an object of the document, or the one that it refers to."""
-        for _ in range(_MAX_REFERENCE_HOPS):
-            if not isinstance(node, Mapping):
-                break
-            if "$ref" not in node:
-                return node
-            node = self.follow(node["$ref"])
-        raise ValueError
-
-    def follow(self, reference: object) -> Any:
-        """Return the target of a reference (RFC 6901) inside the document."""
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise ValueError
-        self.budget.spend(len(reference))
-        node: Any = self.root
-        for step in unquote(reference[2:]).split("/"):
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, Mapping) or name not in node:
-                raise ValueError
-            node = node[name]
-        return node
-
-
-_NODE_SIZE, _ROW_SIZE = 10, 50
-_PARAMETER_LOCATIONS = ("path", "query", "header")
-_RESERVED_HEADERS = frozenset(
-    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
-)
-_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
-"""Headers that the model must not set: ours, and those with credentials."""
-_EXPLODED_STYLES = ("form", "deepObject")
-
-
-class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization.
-
-    `json` is the style of a parameter with a media type.
-    """
-
-    argument: str
-    name: str
-    location: str
-    style: str
-    explodes: bool
-
-
-class _OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
-
-    def __init__(
-        self, content: _OpenApiContent, api_keys: frozenset[tuple[str, str]]
-    ) -> None:
-        """Begin with none."""
-        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
-        self.body = ""
-        self._content = content
-        self._definitions: dict[str, Any] = {}
-        self._definition_names: dict[str, str] = {}
-        self._properties: dict[str, Any] = {}
-        self._required: dict[str, None] = {}
-        self._api_keys = api_keys
-
-    def build_schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
-        definitions = self._definitions
-        return {
-            "type": "object",
-            "properties": self._properties,
-            "required": list(self._required),
-            **({"$defs": definitions} if definitions else {}),
-        }
-
-    def add_parameters(self, rows: object) -> None:
-        """Add parameters, an operation's in place of its path's; raises ValueError."""
-        for row in as_list(rows):
-            self._content.budget.spend(_ROW_SIZE)
-            said = self._content.resolve(row)
-            place, name = as_text(said.get("in")), as_text(said.get("name"))
-            self._content.budget.spend(len(name))
-            if name and self._is_model_argument(place, name):
-                self._add_parameter(place, name, said)
-
-    def add_body(self, body: object) -> None:
-        """Add a JSON body; raises ValueError if another one is required."""
-        if body is None:
-            return
-        said = self._content.resolve(body)
-        media = _find_json_media(said.get("content"))
-        if media is not None:
-            self.body = self._free_name("body")
-            schema = self._make_standalone(media.get("schema") or {})
-            self._properties[self.body] = schema
-        if said.get("required") is True:
-            if media is None:
-                raise ValueError
-            self._required[self.body] = None
-
-    def _is_model_argument(self, place: str, name: str) -> bool:
-        if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
-            return False
-        low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
-        return place != "header" or not is_closed
-
-    def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
-        before = self.parameters.get((place, name))
-        argument = before.argument if before else self._free_name(name, place)
-        media = _find_json_media(said.get("content"))
-        node = (said if media is None else media).get("schema")
-        schema = self._make_standalone(node or {"type": "string"})
-        if said.get("description") and "$ref" not in schema:
-            schema = {**schema, "description": as_text(said["description"])}
-        self._properties[argument] = schema
-        if place == "path" or said.get("required") is True:
-            self._required[argument] = None
-        usual = "form" if place == "query" else "simple"
-        style = str(said.get("style") or usual) if media is None else "json"
-        explodes = said.get("explode", style in _EXPLODED_STYLES) is True
-        self.parameters[place, name] = OpenApiParameter(
-            argument, name, place, style, explodes
-        )
-
-    def _free_name(self, name: str, place: str = "request") -> str:
-        return f"{place}_{name}" if name in self._properties else name
-
-    def _make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        """Return a schema whose references lead to `definitions`; raises ValueError."""
-        if levels == 0:
-            raise JsonTooLarge
-        if isinstance(node, list | Mapping):
-            self._content.budget.spend(_NODE_SIZE * (1 + len(node)))
-        if isinstance(node, list):
-            return [self._make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self._make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        """Copy a referenced schema to `definitions`; return its name there."""
-        if reference not in self._definition_names:
-            if len(self._definition_names) == _MAX_DEFINITIONS:
-                raise JsonTooLarge
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._definition_names.values()
-            name = f"{last}_{len(self._definition_names)}" if taken else last
-            self._definition_names[reference] = name
-            target = self._content.follow(reference)
-            self._definitions[name] = self._make_standalone(target, levels)
-        return self._definition_names[reference]
-
-
-def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in as_mapping(content).items():
-        name = str(kind).partition(";")[0].strip().lower()
-        is_json = name == "application/json" or name.endswith("+json")
-        if is_json and isinstance(media, Mapping):
-            return media
-    return None
-
-
-def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
-    try:
-        parts = content.resolve(content.root.get("components"))
-        schemes = content.resolve(parts.get("securitySchemes"))
-    except ValueError:
-        return
-    for scheme in schemes.values():
-        said = as_mapping(scheme)
-        if said.get("type") == "apiKey":
-            yield as_text(said.get("in")), as_text(said.get("name")).lower()
-
-
-_METHODS = ("get", "put", "post", "delete", "patch")
-_PATH_PATTERN = re.compile(r"/[^?#]*")
-PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
-
-
-class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces.
-
-    `body` is the argument that is sent as JSON, or empty.
-    """
-
-    spec: RemoteToolSpec
-    method: str
-    url: str
-    parameters: tuple[OpenApiParameter, ...] = ()
-    body: str = ""
-
-
-class OpenApiDocument(NamedTuple):
-    """A document loaded from `url`; its calls go to `base_url` if that is set."""
-
-    content: Any
-    url: str
-    base_url: str = ""
-    allowed: Sequence[str] | None = None
-
-    def operations(
-        self, left_out: Callable[[str], object] = str
-    ) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations that are allowed; raises ValueError.
-
-        Operations on other hosts, with a body that is not JSON, or that are too large,
-        are left out, and `left_out` is told of them.
-        """
-        said = as_mapping(self.content)
-        paths = said.get("paths")
-        is_known = as_text(said.get("openapi")).startswith("3.")
-        if not is_known or not isinstance(paths, Mapping):
-            raise ValueError("no OpenAPI document of version 3")
-        left = JsonBudget(_MAX_DOCUMENT_WORK)
-        keys = frozenset(_api_key_parameters(_OpenApiContent(said, left)))
-        for path, method in product(filter(_PATH_PATTERN.fullmatch, paths), _METHODS):
-            size = min(left.left, MAX_SCHEMA_SIZE)
-            content = _OpenApiContent(said, JsonBudget(size))
-            try:
-                operation = self._operation(path, method, content, keys)
-            except ValueError:
-                operation = None
-                left_out(f"{method} {path}")
-            left.spend(size - content.budget.left)
-            if operation is not None:
-                yield operation
-
-    def _operation(
-        self,
-        path: str,
-        method: str,
-        content: _OpenApiContent,
-        api_keys: frozenset[tuple[str, str]],
-    ) -> OpenApiOperation | None:
-        holder = content.resolve(content.root["paths"][path])
-        if method not in holder:
-            return None
-        said = content.resolve(holder[method])
-        name = as_text(said.get("operationId")) or f"{method}_{path.strip('/')}"
-        if not is_tool_allowed(self.allowed, name):
-            return None
-        arguments = _OpenApiArguments(content, api_keys)
-        arguments.add_parameters(holder.get("parameters"))
-        arguments.add_parameters(said.get("parameters"))
-        arguments.add_body(said.get("requestBody"))
-        schema = arguments.build_schema()
-        known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(PATH_PARAMETER.findall(path)):
-            raise ValueError
-        check_schema_size(schema)
-        return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
-            method.upper(),
-            self._base_url(said, holder) + path,
-            tuple(arguments.parameters.values()),
-            arguments.body,
-        )
-
-    def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return the base of an operation; raises ValueError for another host.
-
-        Only the path comes from the document; an administrator chose the host.
-        """
-        lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
-        home = self.base_url or self.url
-        base = self.base_url or urljoin(home, _server_url(servers[0]))
-        if web_origin(base) != web_origin(home):
-            raise ValueError
-        parts = urlsplit(home)
-        return f"{parts.scheme}://{parts.netloc}{urlsplit(base).path.rstrip('/')}"
-
-
-def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; empty ones if it is invalid."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return ("", "", 0)
-    return (parts.scheme, parts.hostname or "", port)
-
-
-def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by their defaults."""
-    said = as_mapping(server)
-    variables = as_mapping(said.get("variables"))
-    url = as_text(said.get("url")) or "/"
-    for name, one in variables.items():
-        usual = as_mapping(one).get("default")
-        text = str(usual or "") if isinstance(usual, str | int) else ""
-        if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
-            raise JsonTooLarge  # a default may hold the names of other variables
-        url = url.replace(f"{{{name}}}", text)
-    return url
-
-
-def _operation_description(operation: Mapping[str, Any]) -> str:
-    texts = (as_text(operation.get(key)) for key in ("summary", "description"))
-    shown = (text[: MAX_DESCRIPTION_CHARACTERS + 1] for text in texts if text)
-    return "\n".join(dict.fromkeys(shown))
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.openapi.client
-#
-# The tools of a server with an OpenAPI document, each call one HTTP request.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_TEXT_BYTES = 1024 * 1024
-_MAX_HTTP_ERROR_CHARACTERS = 2_000
-_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
-
-
-class _InvalidArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
-
-
-class _OpenApiRequest(NamedTuple):
-    """A request without our headers."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes | None
-
-
-class OpenApiClient:
-    """One server, for one run; everything is opened on first use."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
-        self._entry = entry
-        self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
-        self.left_out = LeftOutTools()
-
-    async def list_tools(self) -> tuple[OpenApiOperation, ...]:
-        """Return what the server's document offers; raises RemoteError."""
-        body = await run_with_timeout(
-            self._load_document(), self._entry.seconds, self._name
-        )
-        # A long document takes a while: on a thread, other chats go on.
-        return await asyncio.to_thread(self._read_operations, body)
-
-    def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
-        entry = self._entry
-        try:
-            content = load_json(body)
-            document = OpenApiDocument(
-                content, entry.url, entry.base_url, entry.allowed
-            )
-            unusable = list[str]()
-            found = document.operations(unusable.append)
-            tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
-            with suppress(JsonTooLarge):  # of what is only counted
-                self.left_out.extra = sum(1 for _ in found)
-            self.left_out.unusable = len(unusable)
-            return tools
-        except ValueError:
-            raise RemoteError(
-                f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
-                "address."
-            ) from None
-
-    def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
-        """Return a tool that the server runs."""
-        run = partial(self._call, operation)
-        return make_remote_tool(self._entry.label, operation.spec, run)
-
-    async def close(self) -> None:
-        """Close what is open."""
-        await self._connection.close()
-
-    async def _load_document(self) -> bytes:
-        url = self._entry.url
-        headers = self._headers_for(url)
-        async with self._connection.send("GET", url, headers) as response:
-            if response.status != 200:
-                status = f"HTTP {response.status}"
-                raise RemoteError(
-                    f"{self._name} does not give its document ({status})."
-                )
-            return await self._connection.read_body(response)
-
-    async def _call(
-        self, operation: OpenApiOperation, arguments: dict[str, Any]
-    ) -> dict[str, Any]:
-        try:
-            request = _build_openapi_request(operation, arguments)
-        except _InvalidArgument as unusable:
-            return build_error_result(f"The call was not made: {unusable}.")
-        sending = self._send(request)
-        return await run_with_timeout(sending, self._entry.seconds, self._name)
-
-    async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        """Return the result of a request."""
-        method, url, headers, body = request
-        headers = {**headers, **self._headers_for(url)}
-        async with self._connection.send(method, url, headers, body) as response:
-            return await self._read_result(response)
-
-    async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
-        """Return the result for the model, in MCP's form."""
-        kind = response.content_type
-        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
-        most = _MAX_TEXT_BYTES if is_text else MAX_REMOTE_BYTES
-        content = await self._connection.read_body(response, most)
-        text = content[:most].decode("utf-8", "replace") if is_text else ""
-        text = redact_secrets(text, self._entry.secrets)
-        status = f"HTTP {response.status}"
-        if response.status >= 300:
-            reason = truncate_text(text, _MAX_HTTP_ERROR_CHARACTERS)
-            return build_error_result(f"{status}: {reason or 'no reason given'}")
-        if content and not is_text:
-            encoded = base64.b64encode(content).decode("ascii")
-            return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
-        if kind.endswith("json") and len(content) <= most:
-            try:
-                # A part of its own: a list of parts could name our files.
-                return {"content": [{"type": "json", "json": load_json(text)}]}
-            except ValueError:
-                pass
-        told = text or f"{status}, with no content."
-        cut = "" if len(content) <= most else "\n[the rest is left out]"
-        return {"content": [{"type": "text", "text": told + cut}]}
-
-    def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for our host only."""
-        home = self._entry.base_url or self._entry.url
-        is_home = web_origin(url) == web_origin(home)
-        return dict(self._entry.headers) if is_home else {}
-
-
-def _build_openapi_request(
-    operation: OpenApiOperation, arguments: Mapping[str, Any]
-) -> _OpenApiRequest:
-    """Return the request of a call; raises _InvalidArgument."""
-    query: list[tuple[str, str]] = []
-    path: dict[str, str] = {}
-    headers: dict[str, str] = {}
-    for parameter in operation.parameters:
-        value = arguments.get(parameter.argument)
-        if value is None:
-            continue
-        if parameter.location == "query":
-            query += _query_pairs(parameter, value)
-        elif parameter.location == "path":
-            path[parameter.name] = quote(
-                _serialize_parameter(parameter, value), safe=""
-            )
-        else:
-            headers[parameter.name] = _serialize_parameter(parameter, value)
-    url = _fill_path(operation.url, path)
-    for name, text in headers.items():
-        if not (text.isascii() and text.isprintable()):
-            raise _InvalidArgument(f"{name} holds what no header can")
-    if query:
-        url = f"{url}?{urlencode(query, quote_via=quote)}"
-    body = None
-    if operation.body and operation.body in arguments:
-        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
-        headers["Content-Type"] = "application/json"
-    return _OpenApiRequest(operation.method, url, headers, body)
-
-
-def _fill_path(url: str, texts: Mapping[str, str]) -> str:
-    """Return the URL with its path parameters.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
-    for name in PATH_PARAMETER.findall(url):
-        if not texts.get(name):
-            raise _InvalidArgument(f"{name} must not be empty")
-    filled = PATH_PARAMETER.sub(lambda braced: texts[braced[1]], url)
-    if {".", ".."} & set(urlsplit(filled).path.split("/")):
-        raise _InvalidArgument("a part of the path must not be . or ..")
-    return filled
-
-
-def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
-    match value:
-        case dict() if parameter.style == "deepObject":
-            for key, one in value.items():
-                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
-        case dict() if parameter.explodes and parameter.style == "form":
-            for key, one in value.items():
-                yield key, _serialize_scalar(one)
-        case list() if parameter.explodes and parameter.style != "json":
-            for one in value:
-                yield parameter.name, _serialize_scalar(one)
-        case _:
-            yield parameter.name, _serialize_parameter(parameter, value)
-
-
-def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    if parameter.style == "json":
-        return json.dumps(value)
-    between = _STYLE_SEPARATORS.get(parameter.style, ",")
-    if isinstance(value, list):
-        return between.join(map(_serialize_scalar, value))
-    if isinstance(value, dict):
-        sign = "=" if parameter.explodes else between
-        return between.join(
-            f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
-        )
-    return _serialize_scalar(value)
-
-
-def _serialize_scalar(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# --------------------------------------------------------------------------------------
-# toolbox.tool_servers
-#
-# The tools of all configured servers, lent to one run at a time.
-#
-# The list of a server's tools is cached for a minute, unless the server says that it has
-# changed. A server that hangs is waited for once: after that it is listed in the
-# background. Sessions are never shared, because they may know their user.
-# --------------------------------------------------------------------------------------
-
-
-_TOOLS_CACHE_SECONDS = 60.0
-_FAILURE_CACHE_SECONDS = 30.0
-"""A server that is down must not hold up every chat."""
-_LIST_TOOLS_SECONDS = 15.0
-_WAIT_SECONDS = 3.0
-"""How long an answer waits for a list, if no program has to be started for it."""
-
-_ServerKey = tuple[str, ServerEntry]
-_ToolServerClient = McpClient | OpenApiClient
-
-
-class _AvailableTools(NamedTuple):
-    """The tools of a run, the problems of servers, and what else the log should say."""
-
-    tools: tuple[RemoteTool, ...]
-    problems: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-class _CachedTools(NamedTuple):
-    """What a server offered, or its problem; valid up to a time.
-
-    `hangs` says that the server was too slow: no answer waits for it again.
-    """
-
-    expires_at: float = 0.0
-    tools: tuple[Any, ...] = ()
-    problem: str = ""
-    remark: str = ""
-    hangs: bool = False
-
-
-class ToolServers:
-    """Lends tools; nothing is connected before they are listed."""
-
-    def __init__(
-        self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
-    ) -> None:
-        """Read the time from `now`, in seconds."""
-        self._now = now
-        self._wait_seconds = wait_seconds
-        self._cache: dict[_ServerKey, _CachedTools] = {}
-        self._changed: set[_ServerKey] = set()
-        """What servers said to have changed while they were listing it."""
-        self._listings: dict[
-            _ServerKey, tuple[_ToolServerClient, asyncio.Task[_CachedTools]]
-        ] = {}
-        self._closing: set[asyncio.Task[None]] = set()
-
-    @asynccontextmanager
-    async def open_tools(
-        self, named: ToolServerSettings
-    ) -> AsyncGenerator[_AvailableTools, None]:
-        """Lend the tools of a run; its sessions are closed in the background."""
-        mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, _ToolServerClient] = {
-            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
-            **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
-        }
-        # Entries of other valves hold secrets, and are needed no more.
-        now, cache = self._now(), self._cache.items()
-        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
-        try:
-            found = await asyncio.gather(
-                *(self._find_tools(key, server) for key, server in servers.items())
-            )
-            tools = [
-                server.make_tool(offer)
-                for server, one in zip(servers.values(), found, strict=True)
-                for offer in one.tools
-            ]
-            failed = [one.problem for one in found if one.problem]
-            complaints = (*mcp.problems, *openapi.problems, *failed)
-            remarks = tuple(one.remark for one in found if one.remark)
-            yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
-        finally:
-            for key, server in servers.items():
-                # In a task of its own: a run that was stopped cannot wait.
-                closing = asyncio.create_task(self._close_server(key, server))
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
-
-    async def close(self) -> None:
-        """Wait until the sessions of earlier runs are closed."""
-        for _, task in self._listings.values():
-            task.cancel()
-        if self._closing:
-            await asyncio.wait(self._closing)
-
-    async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
-        client, task = self._listings.get(key, (None, None))
-        if task and client is server:
-            await asyncio.wait([task])
-        await server.close()
-
-    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
-        return McpClient(entry, lambda: self._forget_tools(("mcp", entry)))
-
-    def _forget_tools(self, key: _ServerKey) -> None:
-        """Let the next answer list a server's tools anew, also after a list under way."""
-        self._cache.pop(key, None)
-        if key in self._listings:
-            self._changed.add(key)
-
-    async def _find_tools(
-        self, key: _ServerKey, server: _ToolServerClient
-    ) -> _CachedTools:
-        known = self._cache.get(key, _CachedTools())
-        if known.expires_at > self._now():
-            return known
-        if key not in self._listings:
-            task = asyncio.create_task(self._list_tools(key, server))
-            self._listings[key] = server, task
-            task.add_done_callback(lambda _: self._listings.pop(key))
-        task = self._listings[key][1]
-        # A program has to be started first.
-        seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
-        if not known.hangs:
-            await asyncio.wait([task], timeout=seconds)
-        if task.done() and not task.cancelled():
-            return task.result()  # the server may have said already that it is old
-        late = f"did not list its tools within {seconds:g} s."
-        problem = known.problem or f"The server {key[1].label} {late}"
-        told = known._replace(problem="" if known.tools else problem, hangs=True)
-        self._cache[key] = told
-        return told
-
-    async def _list_tools(
-        self, key: _ServerKey, server: _ToolServerClient
-    ) -> _CachedTools:
-        name = f"The server {key[1].label}"
-        self._changed.discard(key)
-        listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
-        try:
-            tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
-            remark = server.left_out.describe(name)
-            if key in self._changed:
-                expires_at = 0.0
-            found = _CachedTools(expires_at, tools, remark=remark)
-        except Exception as failed:  # one server must not end every answer
-            known = isinstance(failed, RemoteError)
-            why = str(failed) if known else f"{name}: {describe_exception(failed)}"
-            expires_at = self._now() + _FAILURE_CACHE_SECONDS
-            hangs = isinstance(failed, RemoteTimeout)
-            found = _CachedTools(expires_at, problem=why, hangs=hangs)
-        self._cache[key] = found
-        return found
-
-
-def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools; a name that is taken gets a number."""
-    found: dict[str, RemoteTool] = {}
-    for tool in tools:
-        name, number = tool.name, 1
-        while name in found:
-            number += 1
-            name = f"{tool.name[: MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
-        found[name] = replace(tool, name=name)
-    return tuple(found.values())
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -13393,15 +11921,14 @@ class ContextSource(NamedTuple):
 class ToolCallRequested(NamedTuple):
     """A call that waits for approval; `security_warning` is set if it can do harm.
 
-    `only_reads` says that the tool is known to change nothing. `coverage` is what an
-    approval for the whole chat would allow, empty if there can be none.
+    `coverage` is what an approval for the whole chat would allow, empty if there can be
+    none.
     """
 
     tool_name: str
     args: Mapping[str, Any]
     confirmation_id: str
     security_warning: Mapping[str, str] | None = None
-    only_reads: bool = False
     coverage: str = ""
 
 
@@ -13523,10 +12050,17 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-StoreFile = Callable[[str, str, bytes], Awaitable[str]]
-"""Stores a file with its name and media type for the user; returns its address.
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
 
-Raises RemoteError with a sentence that the user and the model read.
+    The user and the model read it.
+    """
+
+
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
+
+Raises HostFileError.
 """
 
 
@@ -14293,18 +12827,13 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
     return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
-def build_confirmation_request(
-    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
-) -> ToolCallRequested:
+def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
-    only_reads = name in reading_tools and not warning
-    return ToolCallRequested(
-        name, arguments, confirmation, warning, only_reads, coverage
-    )
+    return ToolCallRequested(name, arguments, confirmation, warning, coverage)
 
 
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
@@ -14392,7 +12921,7 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
         "header": "Approve a tool",
         "question": _truncate_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
-        "options": allow + deny if request.only_reads else deny + allow,
+        "options": deny + allow,
         "allow_other": False,
     }
 
@@ -14746,9 +13275,9 @@ def _read_preset_file(path: str) -> Guide:
 #
 # Runs the agent's own tools and converts their results for the model and the page.
 #
-# A result is a list of parts with a `type`; MCP's parts are accepted unchanged. No path
-# of a tool is read: a file comes as its bytes. The user gets it as a file of Open WebUI,
-# or reads a short text. The texts for the model come from the specification of the agent.
+# A result is a list of parts with a `type`. No path of a tool is read: a file comes as
+# its bytes. The user gets it as a file of Open WebUI, or reads a short text. The texts
+# for the model come from the specification of the agent.
 # --------------------------------------------------------------------------------------
 
 
@@ -14771,10 +13300,7 @@ _IMAGE_SIGNATURES = {
     "image/gif": None,
 }
 """How the pictures of the page begin that the API can read; GIFs may move."""
-_PART_TYPES = (
-    *("text", "json", "link", "image_link", "image"),
-    *("blob", "resource", "resource_link"),
-)
+_PART_TYPES = ("text", "json", "link", "image_link", "image", "blob")
 
 
 class _ToolFile(NamedTuple):
@@ -14822,13 +13348,10 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
         case "json":
             return _ResultPart(_format_response(part.get("json")))
         case "link":
-            return _build_link_part(part.get("url"))
-        case "resource_link":
-            return _build_link_part(part.get("uri"))
+            url = part.get("url")
+            return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-        case "resource":
-            return _build_resource_part(as_mapping(part.get("resource")))
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -14838,24 +13361,11 @@ def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_link_part(url: object) -> _ResultPart:
-    return _ResultPart(f"result link: {url}. please tell user to check it.")
-
-
-def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
-    """Convert a resource of MCP, which has a text or a blob."""
-    text = resource.get("text")
-    if isinstance(text, str):
-        return _ResultPart(text)
-    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
-    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
-
-
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = basename(name) or "file"
+    own = shorten_name(basename(name)) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     if kind not in _IMAGE_SIGNATURES:
         return _ResultPart("", file=_ToolFile(own, kind, content))
@@ -14930,9 +13440,9 @@ class OwnTools:
         )
         try:
             if self._store_file is None:
-                raise RemoteError("This client is not a chat of Open WebUI.")
-            path = await self._store_file(*file)
-        except RemoteError as refused:
+                raise HostFileError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(file.name, file.content)
+        except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
             note = f"{shown} could not be stored as a file: {refused}{quoted}"
@@ -15304,9 +13814,6 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
-        self._reading_tools = frozenset(
-            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
-        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
         """Approvals for this chat, given in this answer."""
@@ -15374,9 +13881,7 @@ class RoundCalls:
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
         requests = [
-            build_confirmation_request(
-                call, chat=self._chat, reading_tools=self._reading_tools
-            )
+            build_confirmation_request(call, chat=self._chat)
             for call in decisions.questions
         ]
         yield from requests
@@ -16442,6 +14947,218 @@ class AgentLog:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.host_files
+#
+# Files of Open WebUI, over its API.
+#
+# An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
+# if a note of the file's owner names it and is shared with that user
+# (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
+# which files a question names, and the key may read everybody's: only the user's own are
+# read.
+# --------------------------------------------------------------------------------------
+
+
+_CONNECT_SECONDS = 10.0
+_ANSWER_SECONDS = 30.0
+"""Of one request, from its connection to the last byte of its answer."""
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+"""Names of what a browser runs: `.html`, `.xhtml`, `.svg`, `.xml` and their kin."""
+
+
+class HostFiles:
+    """The files of a user: those that are `attached` to a chat, by id, and new ones.
+
+    Without an address, a key or a user each call raises HostFileError. No redirection
+    is followed, because the key would go along. No compressed body is accepted, because
+    a few compressed bytes can expand to gigabytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Open nothing yet; `attached` are ids and names."""
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, file_id: str) -> bytes | str:
+        """Return the content of a file that the user owns, or why there is none."""
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            row = await self._call_json("GET", path)
+            if row.get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except HostFileError as failed:
+            return str(failed)
+
+    async def store(self, name: str, content: bytes) -> str:
+        """Store a file that the user can open, return its path.
+
+        Its type is that of its ending: no type that a tool claims is used. Raises
+        HostFileError.
+        """
+        name, media_type = stored_name(name)
+        boundary = token_hex(16)
+        body = _build_form(name, media_type, content, boundary)
+        form_type = f"multipart/form-data; boundary={boundary}"
+        row = await self._call_json("POST", "files/?process=false", body, form_type)
+        path = f"/api/v1/files/{row.get('id')}/content"
+        if row.get("user_id") != self._user_id:
+            await self._share(str(row.get("id")), name, path)
+        return path
+
+    async def aclose(self) -> None:
+        """Close the session."""
+        session = self._session
+        self._session = None
+        if session is not None:
+            await session.close()
+
+    async def _share(self, file_id: str, name: str, path: str) -> None:
+        """Let the user read a file of the key's owner, by a note that names it."""
+        grant = {
+            "principal_type": "user",
+            "principal_id": self._user_id,
+            "permission": "read",
+        }
+        note = {
+            "title": name,
+            "data": {
+                "content": {"md": f"Open it: {path}"},
+                "files": [{"type": "file", "id": file_id}],
+            },
+            "access_grants": [grant],
+        }
+        created = await self._call_json(
+            "POST", "notes/create", json.dumps(note).encode()
+        )
+        # The host silently drops grants that the owner of the key may not give.
+        if not created.get("access_grants"):
+            raise HostFileError("The owner of OPEN_WEBUI_API_KEY may not share notes.")
+
+    async def _call_json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> Mapping[str, Any]:
+        """Return the row of an answer; raises HostFileError."""
+        answer = await self._call(method, path, body, media_type)
+        row = parse_json_object(answer.decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> bytes:
+        """Return the body of an answer; raises HostFileError."""
+        if not (self._url and self._key and self._user_id):
+            raise HostFileError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": media_type,
+        }
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._exchange(method, path, headers, body)
+        except TimeoutError:
+            raise HostFileError(
+                f"Open WebUI did not answer within {_ANSWER_SECONDS:g} s."
+            ) from None
+
+    async def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> bytes:
+        """Send a request, return the body of its answer; raises HostFileError."""
+        request = self._open_session().request(
+            method,
+            f"{self._url}/api/v1/{path}",
+            headers=headers,
+            data=body,
+            allow_redirects=False,
+        )
+        try:
+            async with request as response:
+                _check_answer(response)
+                return await _read_body(response)
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise HostFileError(
+                "Open WebUI cannot be reached, or its answer broke off."
+            ) from None
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session; it stores no cookie and uses no proxy."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+def _check_answer(response: aiohttp.ClientResponse) -> None:
+    """Raise HostFileError for an answer that is not read."""
+    if 300 <= response.status < 400:
+        raise HostFileError(
+            f"Open WebUI redirects requests (HTTP {response.status}), which is not "
+            "followed, because the key would be sent along. An administrator has to "
+            "check its address in OPEN_WEBUI_URL."
+        )
+    if response.status != 200:
+        raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise HostFileError("Open WebUI sent a compressed answer, unasked.")
+
+
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+    """Return a body; raises HostFileError if it is too long."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
+    return bytes(body)
+
+
+def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
+    """Return a form with one file."""
+    head = (
+        f"--{boundary}\r\n"
+        'Content-Disposition: form-data; name="file"; '
+        f'filename="{_header_text(name)}"\r\n'
+        f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+    )
+    end = f"\r\n--{boundary}--"
+    return head.encode("utf-8", "replace") + content + end.encode()
+
+
+def _header_text(text: str) -> str:
+    """Return a text that can stand in a header of a form."""
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.sealing
 #
 # Secrets in the valves: named by a reference, or encrypted.
@@ -16459,10 +15176,6 @@ _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
-_PUBLIC_SERVER_KEYS = frozenset(
-    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
-)
-"""What of a tool server is no secret."""
 
 
 def seal_secret(typed: str) -> str:
@@ -16498,38 +15211,6 @@ def seal_values(typed: str) -> str:
     return json.dumps(
         {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
     )
-
-
-def seal_servers(typed: str) -> str:
-    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
-
-    Anything else is sealed as a whole.
-    """
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return seal_secret(typed)
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        return seal_secret(typed)
-    kept = [_seal_server(row) for row in rows]
-    return json.dumps(kept if isinstance(given, list) else kept[0])
-
-
-def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
-    }
-
-
-def _seal_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return seal_secret(value)
-    if isinstance(value, list):
-        return [_seal_texts(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _seal_texts(one) for name, one in value.items()}
-    return value
 
 
 def reveal_secret(stored: str, valve: str) -> str:
@@ -16649,23 +15330,6 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    AUTH: Literal["key", "bearer", "entra_id"] = Field(
-        default="key",
-        description="How the key is sent: `key` as the server expects it, `bearer` "
-        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
-        "this server instead.",
-    )
-    AUTH_SCOPE: str = Field(
-        default="",
-        description="What an Entra ID token is asked for; if empty, that of Azure's "
-        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
-        default="auto",
-        description="Send Open WebUI's headers about the user, if "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
-        "not to OpenAI and Azure.",
-    )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
@@ -16757,29 +15421,6 @@ class Valves(BaseModel):
 
     # Tools that run in this pipeline
 
-    MCP_SERVERS_JSON: str = Field(
-        default="",
-        description="MCP servers whose tools run here, as a JSON list of objects: "
-        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
-        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
-        f"`env` instead of an address. Tokens, headers and `env` can be {SECRET_FORMS} "
-        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
-        '"authorization": "env:DOCS_TOKEN"}]`.',
-    )
-    ALLOW_STDIO: bool = Field(
-        default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
-        "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program.",
-    )
-    OPENAPI_SERVERS_JSON: str = Field(
-        default="",
-        description="Servers with an OpenAPI document whose operations are tools that "
-        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
-        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
-        f"`timeout`. Tokens and headers can be {SECRET_FORMS} Example: "
-        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
-    )
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
@@ -16936,11 +15577,6 @@ class Valves(BaseModel):
     def _seal_values(cls, value: str) -> str:
         return seal_values(value)
 
-    @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
-    @classmethod
-    def _seal_servers(cls, value: str) -> str:
-        return seal_servers(value)
-
 
 # --------------------------------------------------------------------------------------
 # gpt5_agent.shell.settings
@@ -16956,7 +15592,6 @@ CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
-_USER_KEYS = ("id", "name", "email", "role")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -16970,8 +15605,6 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
-    user: Mapping[str, str] = MappingProxyType({})
-    """The id, name, address and role of the user, as far as Open WebUI tells them."""
     tool_ids: frozenset[str] = frozenset()
     """What Open WebUI may put in front of the names of its tools."""
     files: tuple[tuple[str, str], ...] = ()
@@ -17003,8 +15636,6 @@ def read_inlet_context(
     }
     if (user or {}).get("role") == "admin":
         context["is_admin"] = True
-    if user and forwards_user_info():
-        context["user"] = {key: user.get(key) for key in _USER_KEYS}
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
     if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
@@ -17018,18 +15649,9 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
     names: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
         if row.get("type") in ("file", "image") and row.get("id"):
-            name = str(row.get("name") or "file")
+            name = shorten_name(str(row.get("name") or "file"))
             names.add(name := f"{number}-{name}" if name in names else name)
             yield str(row["id"]), name
-
-
-def forwards_user_info() -> bool:
-    """Say whether Open WebUI's switch of this name is on for this server, too."""
-    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
-
-
-def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
-    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
 
 
 def _read_tool_id(given: object) -> str:
@@ -17047,7 +15669,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
-        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -17126,7 +15747,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key or server_secret(),
+        secret=endpoint.api_key,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -17156,8 +15777,7 @@ def _read_api_key(valves: Valves) -> str:
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
-    takes_token = valves.AUTH == "entra_id"
-    if not key and not takes_token:
+    if not key:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -17167,8 +15787,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key="" if takes_token else key,
-        token=key if valves.AUTH == "bearer" else "",
+        api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
@@ -17220,54 +15839,9 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.shell.identity
-#
-# What proves to a server who asks: a token of Entra ID, headers about the user.
-# --------------------------------------------------------------------------------------
-
-
-_HEADERS: Mapping[str, tuple[str, str]] = {
-    "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
-    "id": ("USER_INFO_HEADER_USER_ID", "User-Id"),
-    "email": ("USER_INFO_HEADER_USER_EMAIL", "User-Email"),
-    "role": ("USER_INFO_HEADER_USER_ROLE", "User-Role"),
-    "chat": ("SESSION_INFO_HEADER_CHAT_ID", "Chat-Id"),
-}
-"""Variables and names of Open WebUI (docs/gateways.md)."""
-
-
-async def open_endpoint(
-    valves: Valves, caller: PipelineCaller, tokens: EntraTokens, log: AgentLog
-) -> Endpoint:
-    """Return where requests go, with what proves who asks; raises InvalidRequest."""
-    endpoint = build_endpoint(valves, log)
-    if valves.AUTH == "entra_id":
-        scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
-        endpoint = replace(endpoint, token=await tokens.token(scope))
-        log.hide([endpoint.token])
-    if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
-        headers = {**_user_headers(caller), **endpoint.extra_headers}
-        endpoint = replace(endpoint, extra_headers=headers)
-    return endpoint
-
-
-def _user_headers(caller: PipelineCaller) -> dict[str, str]:
-    if not (caller.user and forwards_user_info()):
-        return {}
-    told = {**caller.user, "chat": caller.chat_id}
-    return {
-        os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
-            told[key].strip(), safe=" @+:", errors="replace"
-        )
-        for key, (variable, name) in _HEADERS.items()
-        if told.get(key)
-    }
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.own_tools
 #
-# The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+# The agent's own tools for one answer: those of the sandbox.
 #
 # Only the sandbox files of a chat are kept between answers, for a limited time.
 # --------------------------------------------------------------------------------------
@@ -17302,45 +15876,30 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
 
     A file that a later run has removed is left out.
     """
-    left = MAX_TOOL_FILE_BYTES
+    bytes_left = MAX_TOOL_FILE_BYTES
     for file in files:
-        content = _read_content(file, left)
+        content = _read_content(file, bytes_left)
         if content is None:
             text = f"{file.name} is not shown: files of one call may have 5 MB in all."
             yield {"type": "text", "text": text}
             continue
-        left -= len(content)
-        part = {"type": "blob", "data": content, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
+        bytes_left -= len(content)
+        yield {
+            "type": "blob",
+            "data": content,
+            "mimeType": file.media_type,
+            "name": file.name,
+        }
 
 
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
+def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
+    """Return the content of a file; None if it is gone or too large."""
     try:
         with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
+            content = opened.read(max_bytes + 1)
     except OSError:
         return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: only the entry that needs it is then left out."""
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
+    return content if len(content) <= max_bytes else None
 
 
 def hourly_texts() -> RecentTexts:
@@ -17349,8 +15908,14 @@ def hourly_texts() -> RecentTexts:
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key."""
-    key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
+    """Return the files of a chat; `log` hides the key.
+
+    A key that cannot be read is none: it must not cost the answer.
+    """
+    try:
+        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    except InvalidRequest:
+        key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 
@@ -17360,71 +15925,52 @@ class OwnToolPool:
 
     def __init__(self) -> None:
         """Open nothing yet."""
-        self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        self._logged = hourly_texts()
 
-    @asynccontextmanager
     async def open_tools(
-        self,
-        valves: Valves,
-        chat: str,
-        log: AgentLog,
-        files: HostFiles,
-        tell: Callable[[str], object] = str,
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
-
-        The answer goes on without a server that has a problem; `tell` is given it.
-        """
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for remark in (*opened.problems, *opened.remarks):
-                if self._logged.first_time(remark):
-                    log.warn(remark)
-            for problem in opened.problems:
-                tell(f"Tools are missing: {problem}")
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*sandbox_tools, *remote)
-
-    async def close(self) -> None:
-        """End all runs and sessions, and remove the files of the chats."""
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
         self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> list[_SandboxTool]:
+    ) -> tuple[Tool, ...]:
+        """Return the tools of an answer; a sandbox that cannot be used offers none."""
         if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
+            return ()
+        sandbox = self._open_sandbox(valves)
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
             reason = describe_exception(error)
             log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        own = (sandbox, chat, files)
-        return [
-            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            return ()
+        return tuple(
+            _SandboxTool(
+                spec["name"],
+                spec["description"],
+                spec["parameters"],
+                sandbox,
+                chat,
+                files,
+            )
             for spec in specs
-        ]
+        )
+
+    async def close(self) -> None:
+        """End all runs, and remove the files of the chats."""
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+
+    def _open_sandbox(self, valves: Valves) -> SandboxTools:
+        """Return the sandbox with the limits and packages of the valves."""
+        limits = _build_sandbox_limits(valves)
+        wheels = valves.SANDBOX_WHEELS.strip()
+        key = (limits, wheels)
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            log = AgentLog("sandbox")
+            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+        return self._sandboxes[key]
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    """Return the limits of the valves, in seconds, bytes and characters."""
     disk = valves.SANDBOX_DISK_MB * MEBIBYTE
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
@@ -17674,7 +16220,6 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
-    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -17711,18 +16256,15 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     """Open the tools of an answer; give the agent's events, and who renders them."""
-    question, caller, log = call.question, call.caller, call.log
-    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
+    caller = call.caller
+    log = call.log
+    valves = call.question.valves
+    endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    valves, pool = question.valves, call.own_tools
-    files, notices = open_host_files(valves, caller, log), list(question.notices)
-    async with (
-        aclosing(files),
-        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
-    ):
-        store_file = files.store if caller.is_host else None
-        question = question._replace(
-            tools=tools, store_file=store_file, notices=tuple(notices)
+    async with aclosing(open_host_files(valves, caller, log)) as files:
+        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        question = call.question._replace(
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
@@ -17741,10 +16283,10 @@ def _choose_renderer(
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text, log = "", call.log
+    text = ""
+    log = call.log
     try:
-        valves, caller = call.question.valves, call.caller
-        endpoint = await open_endpoint(valves, caller, call.tokens, log)
+        endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -17903,7 +16445,6 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._secret = ""
@@ -17958,8 +16499,7 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        shared = (self._connections, self._own_tools, log, self._tokens)
-        call = PipelineCall(question, caller, *shared)
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -17976,9 +16516,9 @@ class Pipeline:
         """
         context = as_mapping(body.get(CONTEXT_KEY))
         sender = value_at(body, "user", "id")
-        named = (context.get("user_id"), value_at(context, "user", "id"))
-        is_other = sender and any(one not in (None, sender) for one in named)
-        return not is_other and is_signed(context, self._sign())
+        if sender and context.get("user_id") not in (None, sender):
+            return False
+        return is_signed(context, self._sign())
 
     def _sign(self) -> Sign:
         """Return what signs the context; all copies of the pipeline have the API key."""

@@ -46,7 +46,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
@@ -2110,17 +2110,16 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str, *, is_same_answer: bool) -> bool:
+    def return_to(self, host: str, owner: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
-        One that fails is chosen only in the midst of an answer. Earlier records name
-        neither a server nor an account.
+        One that failed lately is not chosen. Earlier records name neither a server nor
+        an account.
         """
         if self._reads(self._entries[0], host, owner):
             return False
         for one in self._entries[1:]:
-            is_usable = is_same_answer or not self._is_down(one)
-            if is_usable and self._reads(one, host, owner):
+            if not self._is_down(one) and self._reads(one, host, owner):
                 self._entries.remove(one)
                 self._entries.insert(0, one)
                 return True
@@ -2540,19 +2539,17 @@ class UserLimits:
         """Whether a rule limits money or tokens."""
         return any(rule.per for rule in self.rules)
 
-    def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
+    def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode. An answer that `goes_on`
-        after tools of the host has begun below the limit.
+        `model` is the API's name, with `-pro` for the mode.
         """
         if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        used_up = self._used_up(_OVERDRAFT if goes_on else 1)
-        return used_up or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
         """Return why a model is not allowed.
@@ -2995,6 +2992,23 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
     return name, name.split(".", 1)[-1]
 
 
+_FLAG = TypeAdapter(bool)
+
+
+def wants_stream(body: JsonObject) -> bool:
+    """Say whether a request asks for a stream.
+
+    Open WebUI takes every text for a yes (`form_data.get("stream")`, 0.12.4), also
+    "false"; a Pipelines server lets pydantic read the field, and streams if there is
+    none. Only an answer with a stream shows the filter its usage, so whatever is not
+    plainly a yes is a no, and the filter tells it to both of them.
+    """
+    try:
+        return _FLAG.validate_python(body.get("stream"))
+    except ValidationError:
+        return False
+
+
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     """Return what an answer reports; a cost that is not told counts as none."""
     given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
@@ -3152,16 +3166,18 @@ class Filter:
     ) -> dict[str, Any]:
         """Refuse a question to the agent pipeline above a limit.
 
-        The pipe asks for its own questions. What is raised is shown in the chat.
+        The pipe asks for its own questions. What is raised is shown in the chat. Whether
+        the answer streams is settled here for all who read the body later.
         """
+        body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": told})
         if names := agent_names(__model__ or {}, __request__):
             limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True, goes_on=False)
-            if limits.has_amounts and not body.get("stream"):
+            refused = limits.refusal(names[0], has_price=True)
+            if limits.has_amounts and not body["stream"]:
                 refused = refused or _NO_STREAM
             if refused:
                 raise LimitReached(refused)

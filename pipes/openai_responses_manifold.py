@@ -18,7 +18,6 @@ import hmac
 import inspect
 import json
 import logging
-import mimetypes
 import os
 import random
 import re
@@ -63,7 +62,7 @@ from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, takewhile
 from operator import attrgetter, itemgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
@@ -3567,46 +3566,600 @@ def _hash_id(kind: str, value: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.json_schema
+# openai_responses.requests.strict_schema
 #
-# JSON Schemas of tools in the API's two forms, open and strict.
+# The strict form of a function's parameters.
 #
-# Servers send schemas of every draft and of OpenAPI, and some that are none. One that the
-# API refuses makes every message of a chat fail, so they are mended: the result is a
-# schema of draft 2020-12 whose root is an object with `properties`. What the API
-# does not know is left out; the description says what that was if it helps the model.
-#
-# In strict mode every object is closed and every property required (optional ones become
-# nullable, see `check_arguments`). The limits on size are those of OpenAI's guide to
-# structured outputs, "Supported schemas".
+# In strict mode the API makes a model keep to the schema. Every object is closed and
+# every property required; optional ones become nullable, and `check_arguments` takes the
+# nulls away again. The limits are those of OpenAI's guide "Structured outputs",
+# "Supported schemas".
 # --------------------------------------------------------------------------------------
 
 
-_Schema = dict[str, Any]
+Schema = dict[str, Any]
 
-_LONGEST_REFERENCE = 300
-_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
+_JSON_TYPES = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
+)
 
 
-def referred_schema(root: JsonObject, node: JsonObject) -> Any:
-    """Return the part of `root` that the `$ref` of `node` names, or None.
+def json_types(stated: object) -> list[str]:
+    """Return the types that a `type` names; none if it names anything else, too."""
+    words = stated if isinstance(stated, list) else [stated]
+    for word in words:
+        if not isinstance(word, str) or word not in _JSON_TYPES:
+            return []
+    return list(dict.fromkeys(words))
 
-    It is a pointer; `#` is the root itself.
+
+class NoStrictForm(ValueError):
+    """Strict mode cannot express a schema, or only with more work."""
+
+
+_KEPT_IN_STRICT_MODE = frozenset(
+    {
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    }
+)
+"""Keywords that strict mode takes as they are."""
+
+_DROPPED_IN_STRICT_MODE = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "definitions",
+        "deprecated",
+        "examples",
+        "maxLength",
+        "maxProperties",
+        "minLength",
+        "minProperties",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    }
+)
+"""Keywords that strict mode refuses, and that only remark on values or limit them.
+Definitions are among them: a schema that refers to one has no strict form."""
+
+_CHANGED_IN_STRICT_MODE = frozenset(
+    {
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+_SIMPLE_KEYWORDS = (
+    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
+)
+
+_STRICT_FORMATS = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "time",
+        "uuid",
+    }
+)
+_MAX_STRICT_DEPTH = 10
+
+_ROOT_DEPTH = 1
+
+
+def strict_schema_form(root: Schema) -> Schema:
+    """Return the strict form of a valid schema; raises NoStrictForm if it has none.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple, and neither is an open object. The strict form allows
+    only what the schema allows, except nulls of optional properties and what violates
+    keywords that strict mode does not have (`minLength`).
     """
-    pointer = str(node.get("$ref"))
-    first, *steps = pointer.split("/")
-    found: Any = root
-    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+    return _strict_form(root, _ROOT_DEPTH)
+
+
+def _strict_form(node: Any, depth: int) -> Schema:
+    if not isinstance(node, dict) or depth > _MAX_STRICT_DEPTH:
+        raise NoStrictForm
+    if not node.keys() <= _SIMPLE_KEYWORDS:
+        raise NoStrictForm
+    if "anyOf" in node or "oneOf" in node:
+        return _strict_choice(node, depth)
+    strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    if node.get("format") in _STRICT_FORMATS:
+        strict["format"] = node["format"]
+    if "const" in node:
+        strict["enum"] = [node["const"]]
+    types = _types_of(node, strict.get("enum"))
+    strict["type"] = types[0] if len(types) == 1 else types
+    if "object" in types:
+        strict |= _strict_object(node, depth)
+    if "array" in types:
+        strict["items"] = _strict_form(node.get("items"), depth + 1)
+    return strict
+
+
+def _strict_choice(node: Schema, depth: int) -> Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"}:
+        raise NoStrictForm
+    if "anyOf" in node and "oneOf" in node:
+        raise NoStrictForm
+    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
+
+
+def _strict_object(node: Schema, depth: int) -> Schema:
+    properties = node.get("properties", {})
+    required = set(node.get("required", ()))
+    if not _is_closed(node, depth) or not required <= properties.keys():
+        raise NoStrictForm
+    strict: Schema = {}
+    for name, part in properties.items():
+        form = _strict_form(part, depth + 1)
+        strict[name] = form if name in required else _make_nullable(form)
+    return {
+        "properties": strict,
+        "required": list(strict),
+        "additionalProperties": False,
+    }
+
+
+def _is_closed(node: Schema, depth: int) -> bool:
+    """Say whether an object may have only the properties that it lists.
+
+    Servers seldom say so; an object that lists none, except a function's own
+    parameters, is meant as a map.
+    """
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is False
+    return depth == _ROOT_DEPTH or bool(node.get("properties"))
+
+
+def _make_nullable(form: Schema) -> Schema:
+    types = form.get("type")
+    if types is None or types in ("object", "array"):
+        return _nullable_choice(form)
+    listed = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in form and None not in form["enum"]:
+        nullable["enum"] = [*form["enum"], None]
+    return nullable
+
+
+def _nullable_choice(form: Schema) -> Schema:
+    """Return a choice between a form, or its options, and null."""
+    undescribed = {key: form[key] for key in form if key != "description"}
+    options = [undescribed]
+    if undescribed.keys() == {"anyOf"}:
+        options = undescribed["anyOf"]
+    null = {"type": "null"}
+    if null not in options:
+        options = [*options, null]
+    return _choice_of(options, form)
+
+
+def _choice_of(options: list[Any], node: Schema) -> Schema:
+    """Return a choice with the description of `node`."""
+    choice: Schema = {"anyOf": options}
+    if "description" in node:
+        choice["description"] = node["description"]
+    return choice
+
+
+def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
+    """Return the types that a node states, or those of the values that it lists."""
+    if "type" in node:
+        return json_types(node["type"])
+    if "properties" in node:
+        return ["object"]
+    if enum is None:
+        raise NoStrictForm
+    types = [_type_of_scalar(value) for value in enum]
+    return list(dict.fromkeys(types))
+
+
+def _type_of_scalar(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    raise NoStrictForm
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.json_schema
+#
+# JSON Schemas of functions, as the API takes them.
+#
+# Tool servers send schemas of every draft and of OpenAPI, and some that are not schemas
+# at all. One that the API refuses makes every message of a chat fail. So each is copied
+# once: the copy has the keywords of draft 2020-12 that have valid values, at every depth.
+# Nothing is guessed; what is left out allows more than before, never something else. The
+# tool's own schema stays as it is, and arguments are checked against that one.
+#
+# The API demands more than the draft (docs/reference/responses-api.md, "Function tools"):
+#
+# - The root is an object with `properties`, and not a choice.
+# - An object has `properties`, an array has `items`.
+# - A reference names a definition at the root.
+# - A pattern is one that Python's `re` compiles, and that other engines read alike.
+# --------------------------------------------------------------------------------------
+
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read, as `json_size` counts it."""
+MAX_STRICT_WORK = 300_000
+"""The size of all schemas of a request that get a strict form."""
+_MAX_STRICT_SCHEMA = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum (guide
+"Structured outputs", "Supported schemas")."""
+
+
+def function_parameters(
+    schema: JsonObject, strict_left: JsonBudget | None = None
+) -> tuple[Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    With `strict_left`, the work that may still be done, simple ones get their strict
+    form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
+    LARGEST_SCHEMA or of more than 64 levels.
+    """
+    json_size(schema, LARGEST_SCHEMA)
+    copy = _SchemaCopy(schema)
+    parameters = _object_without_choice(copy.schema)
+    is_plain_object = (
+        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        and schema.get("type", "object") == "object"
+    )
+    if strict_left is None or not copy.is_exact or not is_plain_object:
+        return parameters, False
+    try:
+        strict_left.spend(json_size(parameters, _MAX_STRICT_SCHEMA))
+        return strict_schema_form(parameters), True
+    except (JsonTooLarge, NoStrictForm):
+        return parameters, False
+
+
+# ---------------------------------------------------------------- valid values
+
+
+def is_json_value(value: object) -> bool:
+    """Say whether JSON can express a value; it has no NaN and no infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_json_number(value: object) -> bool:
+    """Say whether a value is a number that JSON has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return is_json_value(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and value != []
+
+
+def _is_json_list(value: object) -> bool:
+    return _is_filled_list(value) and is_json_value(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_divisor(value: Any) -> bool:
+    return is_json_number(value) and value > 0
+
+
+_MAX_PATTERN_CHARACTERS = 500
+_READ_DIFFERENTLY = re.compile(
+    r"""
+    \(\?(?!:)       # lookaround, flags, named groups
+    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \[\^?\[       # sets in sets
+    | -- | && | ~~ | \|\|
+    | [*+?}]\+      # possessive repeats
+    """,
+    re.VERBOSE,
+)
+"""Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+def _is_portable_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
+        return False
+    if _READ_DIFFERENTLY.search(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _is_json_type(value: object) -> bool:
+    return json_types(value) != []
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAP_KEYWORDS = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+    **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
+    "$comment": _is_text,
+    "const": is_json_value,
+    "contentEncoding": _is_text,
+    "contentMediaType": _is_text,
+    "default": is_json_value,
+    "deprecated": _is_flag,
+    "description": _is_text,
+    "enum": _is_json_list,
+    "examples": _is_json_list,
+    "exclusiveMaximum": is_json_number,
+    "exclusiveMinimum": is_json_number,
+    "format": _is_text,
+    "maxContains": _is_length,
+    "maxItems": _is_length,
+    "maxLength": _is_length,
+    "maxProperties": _is_length,
+    "maximum": is_json_number,
+    "minContains": _is_length,
+    "minItems": _is_length,
+    "minLength": _is_length,
+    "minProperties": _is_length,
+    "minimum": is_json_number,
+    "multipleOf": _is_divisor,
+    "pattern": _is_portable_pattern,
+    "readOnly": _is_flag,
+    "required": _is_list,
+    "title": _is_text,
+    "type": _is_json_type,
+    "uniqueItems": _is_flag,
+    "writeOnly": _is_flag,
+}
+"""The keywords that are sent, with the check of their values.
+
+They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
+`$schema`, which is no longer true of the copy, words that give a part another name or
+base (`$id`, `$anchor`, `$dynamicRef`), and `dependentRequired`, a map of lists that
+nobody sends. `$ref` has a check of its own.
+"""
+
+_NEEDED_FOR_STRICT_MODE = frozenset(
+    {
+        "$dynamicRef",
+        "$recursiveRef",
+        "$ref",
+        "dependencies",
+        "dependentRequired",
+        "enum",
+        "items",
+        "nullable",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Words without which a strict form would be a guess, if they are left out."""
+
+
+# ---------------------------------------------------------------- copy
+
+
+class _SchemaCopy:
+    """A schema with its valid keywords; each node is read once.
+
+    `is_exact` is false if a word was left out that strict mode would have to express.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.is_exact = True
+        self.schema = self._copy_keywords(root)
+
+    def _copy(self, node: object) -> Schema | bool:
+        """Return the copy of a node; what is not a schema allows everything."""
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, Mapping):
+            return self._copy_keywords(node)
+        return {}
+
+    def _copy_keywords(self, node: JsonObject) -> Schema:
+        copy: Schema = {}
+        for keyword, value in node.items():
+            if self._is_valid(keyword, value):
+                copy[keyword] = self._copy_value(keyword, value)
+            elif keyword in _NEEDED_FOR_STRICT_MODE:
+                self.is_exact = False
+        types = json_types(copy.get("type"))
+        if "object" in types:
+            copy.setdefault("properties", {})
+        if "array" in types:
+            copy.setdefault("items", {})
+        return copy
+
+    def _is_valid(self, keyword: object, value: object) -> bool:
+        if keyword == "$ref":
+            return self._is_definition(value)
+        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
+            return False
+        return _VALID_VALUES[keyword](value)
+
+    def _is_definition(self, reference: object) -> bool:
+        """Say whether a reference names a definition at the root, or the root."""
+        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
+            return False
+        return _is_schema(resolve_reference(self._root, reference))
+
+    def _copy_value(self, keyword: str, value: Any) -> Any:
+        if keyword in _SCHEMA_KEYWORDS:
+            return self._copy(value)
+        if keyword in _SCHEMA_LIST_KEYWORDS:
+            return [self._copy(part) for part in value]
+        if keyword in _SCHEMA_MAP_KEYWORDS:
+            return self._copy_map(keyword, value)
+        if keyword == "required":
+            return _unique_texts(value)
+        if keyword == "type" and isinstance(value, list):
+            return _unique_texts(value)
+        return value
+
+    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
+        is_name: Callable[[Any], bool] = _is_text
+        if keyword == "patternProperties":
+            is_name = _is_portable_pattern
+        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
+
+
+def _unique_texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, each once, as the draft wants it."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list(dict.fromkeys(texts))
+
+
+# ---------------------------------------------------------------- root
+
+_REFUSED_AT_THE_ROOT = frozenset(
+    {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
+)
+
+
+def _object_without_choice(root: Schema) -> Schema:
+    """Return an object with all properties of the options that the root offers.
+
+    The API refuses a choice at the root, and a model that knew none of its properties
+    could not call the function.
+    """
+    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    return {**plain, "type": "object", "properties": _all_properties(root)}
+
+
+def _all_properties(root: Schema) -> Schema:
+    """Return the properties of the root and its options; those of the first count."""
+    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+    properties: Schema = {}
+    for part in reversed(parts):
+        properties.update(as_mapping(part.get("properties")))
+    return properties
+
+
+def _choose_all(options: list[Any]) -> list[Any]:
+    return options
+
+
+# ---------------------------------------------------------------- reading
+
+_DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    """
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            is_there = name.isdecimal() and int(name) < len(found)
-            found = found[int(name)] if is_there else None
-        else:
-            found = as_mapping(found).get(name)
-    return found
+        part = _step_into(part, name)
+    return part
+
+
+def _step_into(part: Any, name: str) -> Any:
+    if not isinstance(part, list):
+        return as_mapping(part).get(name)
+    if name.isdecimal() and int(name) < len(part):
+        return part[int(name)]
+    return None
 
 
 def joined_schemas(
@@ -3616,343 +4169,27 @@ def joined_schemas(
 
     Each comes once, because references may lead to the same part many times.
     """
-    found: dict[int, JsonObject] = {}
+    joined: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
+        if isinstance(part, Mapping) and id(part) not in joined:
+            joined[id(part)] = part
             ahead += reversed(parts_of(part))
-    return list(found.values())
-
-
-_OTHER_TYPES = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("int", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
-}
-"""Words of other languages; Gemini's are those of JSON Schema in capitals."""
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-
-def known_types(stated: object) -> list[str]:
-    """Return the types of JSON that a `type` means."""
-    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
-    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
-    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
-
-
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
-"""Lookaround, flags, back references, sets in sets and the like: readers differ."""
-_LONGEST_PATTERN = 500
-
-
-def _is_plain_pattern(pattern: object) -> bool:
-    """Say whether a pattern can be sent: Python and others read it alike."""
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return False
-    with suppress(re.error, OverflowError, RecursionError):
-        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
-    return False
-
-
-def _is_json(value: object) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(json.dumps(value, allow_nan=False))
-    return False
-
-
-def is_json_number(value: Any) -> bool:
-    """Say whether a value is a number that JSON has."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and _is_json(value)
-
-
-_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-
-_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMAS, lambda _: True),
-    **dict.fromkeys(
-        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
-    ),
-    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(
-        ("description", "title", "format"), lambda value: isinstance(value, str)
-    ),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
-    ),
-    "multipleOf": lambda value: is_json_number(value) and value > 0,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
-        lambda value: type(value) is int and value >= 0,
-    ),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    "pattern": _is_plain_pattern,
-    **dict.fromkeys(("const", "default"), _is_json),
-    "required": lambda value: isinstance(value, list),
-    "type": lambda value: bool(known_types(value)),
-}
-"""The keywords that are sent, with what their values must be."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_NOT_SIMPLE = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    *("$ref", "allOf"),
-}
-"""Keywords that strict mode does not have, or that would need more work there."""
-_SHAPING = {"type", "properties", "items", "required", "enum"}
-"""Keywords without which a schema is a guess."""
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-_LONGEST_NOTE = 200
-
-
-def function_parameters(
-    schema: JsonObject, strict_left: JsonBudget | None = None
-) -> tuple[_Schema, bool]:
-    """Return a function's parameters as the API takes them, and whether for strict mode.
-
-    A choice at the root becomes one object with all properties of its options. With
-    `strict_left`, the work that may be done, simple ones get their strict form.
-
-    Simple are single values, enums, arrays, objects whose properties are all listed,
-    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
-    conditions) is not simple; nor is an open object, a choice at the root, or anything
-    that had to be guessed. The strict form allows only what `schema` allows, except
-    nulls of optional properties and what violates keywords that strict mode does not
-    have (`minLength`).
-    """
-    mended = _MendedSchema(schema)
-    if strict_left and mended.is_simple:
-        with suppress(*ODD_SCHEMA):
-            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
-            return _strict(mended.root, 1), True
-    return mended.root, False
-
-
-class _MendedSchema:
-    """A schema of others as the API takes it; `is_simple`: see `function_parameters`."""
-
-    def __init__(self, schema: JsonObject) -> None:
-        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-        whole |= {"type": "object", "properties": _all_properties(schema)}
-        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
-        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
-        self._referring: list[_Schema] = []
-        self.root = self._object({**whole, "nullable": False})
-        self._mend_references()
-
-    def _mend_references(self) -> None:
-        """Let each reference name a definition at the root, as the API demands it."""
-        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
-        for node in self._referring:
-            target, pointer = referred_schema(self.root, node), node.pop("$ref")
-            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
-                node["$ref"] = pointer
-            elif isinstance(target, dict):
-                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
-                with suppress(JsonTooLarge):
-                    left.spend(json_size(target, left.left))
-                    defined[name] = target
-                    node["$ref"] = f"#/$defs/{name}"
-        if defined:
-            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
-
-    def _mend(self, node: Any) -> Any:
-        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
-            return {"anyOf": list(map(self._mend, node))}
-        if isinstance(node, Mapping):
-            return self._object(node)
-        return node if isinstance(node, bool) else {}
-
-    def _object(self, node: JsonObject) -> _Schema:
-        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
-        made = {
-            key: self._value(key, value)
-            for key, value in node.items()
-            if key in _VALUES and _VALUES[key](value)
-        }
-        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
-        _mend_types(made, node)
-        _mend_required(made, node)
-        for bound, limit in _BOUNDS:
-            if node.get(bound) is True and limit in made:  # draft 4
-                made[bound] = made.pop(limit)
-        if isinstance(node.get("$ref"), str):
-            made["$ref"] = node["$ref"]
-            self._referring.append(made)
-        elif node.get("nullable") is True:  # OpenAPI 3.0
-            return _make_nullable(made)
-        return made
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _SCHEMAS:
-            return self._mend(value)
-        if key in _SCHEMA_LISTS:
-            return list(map(self._mend, value))
-        if key not in _SCHEMA_MAPS:
-            return value
-        is_pattern = key == "patternProperties"
-        names = filter(_is_plain_pattern, value) if is_pattern else value
-        return {name: self._mend(value[name]) for name in names}
-
-
-def _mend_types(made: _Schema, node: JsonObject) -> None:
-    """Add the types and what they need; describe what had to be left out."""
-    if kinds := known_types(node.get("type")):
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        made.setdefault("properties", {})
-    if "array" in kinds:
-        made.setdefault("items", {})
-    for key in ("type", "pattern"):
-        if key not in made and isinstance(lost := node.get(key), str):
-            said = made.get("description", "")
-            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
-
-
-def _mend_required(made: _Schema, node: JsonObject) -> None:
-    """Name each required property once; in draft 3 a property says it itself."""
-    names = [name for name in made.get("required", ()) if isinstance(name, str)]
-    for name, part in as_mapping(node.get("properties")).items():
-        if as_mapping(part).get("required") is True:
-            names.append(name)
-    if names or "required" in made:
-        made["required"] = list(dict.fromkeys(names))
-
-
-def _all_properties(schema: JsonObject) -> _Schema:
-    """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
-    found: _Schema = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
+    return list(joined.values())
 
 
 def schema_parts(
     root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
 ) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, what is chosen."""
-    parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
-        parts += take(as_list(node.get(key)))
+    parts: list[Any] = []
+    if "$ref" in node:
+        parts.append(resolve_reference(root, node["$ref"]))
+    parts += as_list(node.get("allOf"))
+    parts += choose(as_list(node.get("anyOf")))
+    parts += choose(as_list(node.get("oneOf")))
     return parts
-
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-"""Keywords that strict mode takes as they are."""
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
-)
-
-_DEEPEST_STRICT = 10
-_LARGEST_STRICT = 10_000
-"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
-values of enums, 120,000 characters of both, and 15,000 of one long enum."""
-
-ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
-
-LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read."""
-MOST_STRICT_WORK = 300_000
-"""Of one request."""
-
-
-def _strict(node: Any, depth: int) -> _Schema:
-    """Return the strict form; raises ValueError if there is none, or no simple one."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise ValueError
-    if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    strict = {key: node[key] for key in node if key in _KEPT}
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
-    if "const" in node:
-        strict["enum"] = [node["const"]]
-    kinds = _types_of(node, strict.get("enum"))
-    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        strict |= _strict_object(node, depth)
-    if "array" in kinds:
-        strict["items"] = _strict(node.get("items"), depth + 1)
-    return strict
-
-
-def _strict_choice(node: JsonObject, depth: int) -> _Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
-        {"anyOf", "oneOf"} <= node.keys()
-    ):
-        raise ValueError
-    options = node.get("anyOf") or node["oneOf"]
-    return _choice_of([_strict(one, depth + 1) for one in options], node)
-
-
-def _strict_object(node: JsonObject, depth: int) -> _Schema:
-    properties, required = node.get("properties", {}), set(node.get("required", ()))
-    closed = node.get("additionalProperties", not properties and depth > 1) is False
-    if not closed or not required <= properties.keys():
-        raise ValueError
-    strict = {}
-    for name, part in properties.items():
-        made = _strict(part, depth + 1)
-        strict[name] = made if name in required else _make_nullable(made)
-    return {
-        "properties": strict,
-        "required": list(strict),
-        "additionalProperties": False,
-    }
-
-
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return _choice_of([*options, *none], schema)
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    """Return a choice with the description of `node`."""
-    kept = node.keys() & {"description"}
-    return {"anyOf": options, **{key: node[key] for key in kept}}
-
-
-def _types_of(node: JsonObject, enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    if not (kinds := known_types(stated)):
-        raise ValueError
-    return kinds
 
 
 # --------------------------------------------------------------------------------------
@@ -4117,7 +4354,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
@@ -5352,6 +5589,103 @@ _FINDERS = (
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.response
 #
 # The state machine of one response.
@@ -5405,7 +5739,7 @@ class ResponseState:
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._open: dict[int, GrowingParts] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
@@ -5474,7 +5808,7 @@ class ResponseState:
         place = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = {}
+        self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
         events: list[RunEvent] = [ItemAdded(self._first + place, item)]
@@ -5504,8 +5838,9 @@ class ResponseState:
         self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
         return [*events, TextDelta(self._first + place, *text_place, event.text)]
 
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
@@ -5520,26 +5855,18 @@ class ResponseState:
             place = len(self._items)
             events = self._start(index, item, _ids(item))
         self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
         self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -6057,6 +6384,9 @@ def _may_run(error: ResponsesError | None) -> bool:
 # --------------------------------------------------------------------------------------
 
 
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
@@ -6115,7 +6445,8 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, referred_schema(self.root, node), path, depth + 1)
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -6146,7 +6477,7 @@ class _SchemaCheck(NamedTuple):
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
-    kinds = known_types(node.get("type"))
+    kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -6190,7 +6521,7 @@ def check_arguments(
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*ODD_SCHEMA):
+    with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -6760,193 +7091,6 @@ def _server_error(
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.run
-#
-# A whole request as a stream of run events: response, calls, response.
-#
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
-# --------------------------------------------------------------------------------------
-
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
-
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
-    """
-
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-        self._seen: set[str] = set()
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
-
-        An approval request cannot be answered without the reasoning before it.
-        """
-        output, self.request = attempts.response.output, None
-        self._items: list[Item] = []
-        self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
-        if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
-            return
-        if toolset is None or not (calls or approvals):
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
-            yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > left
-        self._rounds += 1
-        self._calls_run += len(new[:left])
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
-
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request, output = attempts.request, attempts.response.output
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.turns
 #
 # What the turns of a chat change: tools, effort, text format. The chat only grows.
@@ -7177,6 +7321,193 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# --------------------------------------------------------------------------------------
+
+
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
+    attempts = Attempts(endpoint, connections, limits)
+    answers = _Answers(request)
+    while answers.request is not None:
+        had_output = bool(answers.output)
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    has_text = had_output or attempts.has_shown
+    yield RunDone(
+        attempts.ending if has_text else attempts.ending.without_text(),
+        reduce(add_usage, attempts.usages, None),
+        attempts.response.usage,
+        tuple(answers.output),
+        attempts.trace,
+        usages=tuple(attempts.usages),
+    )
+
+
+class _Answers:
+    """Answers the calls and approval requests of each response, in order.
+
+    `output` is that of the whole run, `request` the next one, and None at the end.
+    `_items` are the input items that answer the last response. `_is_limited` says
+    whether a limit kept a call from running.
+    """
+
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
+        self.output: list[Item] = []
+        self._is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
+        self._seen: set[str] = set()
+
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        """Answer the last response, and set the next request if there is one.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RunEvents:
+        is_over = self._rounds >= toolset.rounds
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
+            for event in self._decide(request, refusal):
+                yield event
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
+            yield event
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
+            yield event
+        self._is_limited = is_over or len(new) > left
+        self._rounds += 1
+        self._calls_run += len(new[:left])
+
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        """Return the next request: the last, its output, and the outputs of its calls.
+
+        A tool that had to be called has been called; at the limit the last response may
+        call none. The tools stay in the request for the prompt cache.
+        """
+        request, output = attempts.request, attempts.response.output
+        if self._is_limited:
+            request = request.model_copy(update={"tool_choice": "none"})
+        received = replay_output(output, with_reasoning=reasoning)
+        return next_request(request, [*received, *self._items])
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        """Return the calls of a response, apart from those of an earlier `call_id`."""
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in calls:
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
+        return found
+
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self._items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered."""
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
+
+
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -8446,6 +8777,170 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_LONGEST_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Pictures, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_PICTURE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of picture that models and their tools draw."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def picture_name(media_type: str) -> StoredName:
+    """Return the name and the type of a picture that has only a type."""
+    ending = _PICTURE_ENDINGS.get(media_type)
+    return stored_name(f"picture.{ending}" if ending else "picture")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.files
 #
 # Files that an answer made: their addresses and the lines below the text.
@@ -8468,9 +8963,17 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [one for one in found if PurePosixPath(unquote(one)).name == name]
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -8483,7 +8986,7 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -8570,11 +9073,6 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
-        return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -8699,7 +9197,7 @@ class Citations:
     def _name(self, annotation: Item) -> None:
         name = annotation.get("title") or annotation.get("filename")
         if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
+            self._names[_key(annotation)] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
@@ -8757,7 +9255,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                title = str(annotation.get("title") or "")
+                title = shorten_name(str(annotation.get("title") or ""))
                 cited: Item = {"url": _key(annotation), "title": title}
                 for key in ("start_index", "end_index"):
                     cited[key] = before + find_place(annotation.get(key))
@@ -10230,9 +10728,6 @@ def _fill_images(
 # --------------------------------------------------------------------------------------
 
 
-_EARLIER = -1
-"""The index of items of earlier rounds, before all others."""
-
 Carrier = Literal["markers", "output", "details"]
 
 
@@ -10245,8 +10740,6 @@ class RecordScope(NamedTuple):
     keeps_reasoning: bool
     cites: bool = False
     """Texts may be shown differently from what the model wrote."""
-    delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
     """Signs the details; None if there is no secret."""
@@ -10267,26 +10760,18 @@ class Recorder:
     """Collects what is recorded of one message during its run."""
 
     def __init__(
-        self,
-        scope: RecordScope,
-        new_record: Callable[[], tuple[str, int]],
-        pending: Iterable[Item] = (),
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
     ) -> None:
-        """Take what gives a new record its id and time, and items of earlier rounds."""
+        """Take what gives a new record its id and time."""
         self._scope = scope
         self._new_record = new_record
-        self._pending = [(_EARLIER, item) for item in pending]
+        self._pending: list[tuple[int, Item]] = []
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._commentary: set[int] = set()
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
-
-    @property
-    def pending(self) -> list[Item]:
-        """The items that still wait for their marker, in the order of the wire."""
-        return [item for _, item in self._pending]
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
@@ -10349,8 +10834,6 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        if self._scope.delegates and leaves_calls(event):
-            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         if self._pending:
@@ -10425,16 +10908,11 @@ class Recorder:
     def _record(self, *message: Item) -> Record:
         """Return a record of what is pending, and of a message."""
         (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*self.pending, *message)
+        payload = (*(item for _, item in self._pending), *message)
         self._pending = []
         return Record(
             ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
-
-
-def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended without a failure and with calls for somebody else."""
-    return bool(open_calls(ended.output)) and not ended.ending.is_failure
 
 
 def _stored_message(item: Item) -> Item:
@@ -10633,7 +11111,7 @@ def _read_attachments(files: object) -> list[Attachment]:
         kind, content_type = row.get("type"), str(row.get("content_type") or "")
         if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
             is_image = kind == "image" or content_type.startswith("image/")
-            name = str(row.get("name") or "")
+            name = shorten_name(str(row.get("name") or ""))
             found.append(Attachment(str(row["id"]), name, content_type, is_image))
     return found
 
@@ -10844,6 +11322,12 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # does not hold is stored with it, so that later requests begin with the same bytes. It is
 # encrypted: the instructions are the administrator's, and whoever reads the chat's row
 # must read neither them nor the memories of its owner.
+#
+# Stored instructions never take the place of the present ones. They hold for the model of
+# the host that they were given to, because a user writes the instructions of a base model,
+# and an administrator those of a model of the workspace. In each request, also in one that
+# continues an answer, the present instructions are compared with what the chat has told
+# this model, and what differs is told behind it.
 # --------------------------------------------------------------------------------------
 
 
@@ -10893,24 +11377,36 @@ _Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
+class NewLine(NamedTuple):
+    """A line that the instructions did not have before."""
+
+    place: int
+    """Its place among the lines of the new instructions."""
+    text: str
+
+
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
-    `instructions` belong to the first run that stored some. Later runs store the lines
-    that were `new` compared with the earlier ones, and those that were `gone`. `turn`
-    is what the model was asked for.
+    `instructions` and their changes belong to `model`, the host's id of the model. The
+    first run of a branch stores its instructions whole, and so does a run whose change
+    cannot be told in lines. The others store the lines that were `new` compared with
+    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    was asked for.
     """
 
     injected: JsonObject | None = None
+    model: str = ""
     instructions: str | None = None
-    new: tuple[str, ...] = ()
+    new: tuple[NewLine, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without empty fields."""
-        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
-        return {key: value for key, value in found.items() if value not in (None, ())}
+        """Return the form that is encrypted, without what there is not."""
+        turn = self.turn.wire() if self.turn else None
+        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
+        return {k: value for k, value in fields.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -10924,8 +11420,8 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
-    What was not encrypted here for its message is ignored: the owner of a chat can
-    write its row, but must not write instructions.
+    What was not encrypted here for its chat and message is ignored: the owner of a chat
+    can write its row, but must not write instructions.
     """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
@@ -10939,35 +11435,80 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     return found
 
 
-def capture_sent_context(
+class ToldInstructions(NamedTuple):
+    """What one branch of a chat has told a model of its instructions."""
+
+    first: str
+    """They stand at the head of the chat."""
+    lines: Sequence[str]
+    """Those that hold after all changes."""
+    changes: Mapping[str, Item]
+    """The message that stands in front of a question, by the id of its answer."""
+
+
+def told_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    instructions: str | None,
-) -> SentContext:
-    """Return what is sent with the message that is asked, the last one that is stored.
+    model: str,
+    compacted: Set[str] = frozenset(),
+) -> ToldInstructions | None:
+    """Return what this branch has told `model`; None if it has told nothing.
 
-    `instructions` are None if they may change from turn to turn.
+    Changes in front of the first instructions that are left belong to others, which are
+    gone, and are not told again. A compaction replaces the changes in front of it, so
+    after the answers that are `compacted` the first instructions are what is left.
     """
-    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
-    if instructions is None or (first := first_instructions(parts, sent)) is None:
-        return SentContext(injected, instructions)
-    told, given = _lines(first), _lines(instructions)
-    for one in _in_order(parts, sent):
-        for line in one.gone:
-            told.pop(line, None)
-        told |= dict.fromkeys(one.new)
-    new = tuple(line for line in given if line not in told)
-    gone = tuple(line for line in told if line not in given)
-    return SentContext(injected, new=new, gone=gone)
+    first: str | None = None
+    lines: Sequence[str] = ()
+    changes: dict[str, Item] = {}
+    for stored in stored_messages(parts):
+        name = stored.answer_id
+        context = sent.get(name, _NOTHING)
+        if context.model == model:
+            if first is None:
+                first = context.instructions
+            elif change := _change_message(context):
+                changes[name] = change
+            lines = _changed_lines(lines, context) if first is not None else ()
+        if name in compacted and first is not None:
+            lines = _lines(first)
+    return None if first is None else ToldInstructions(first, lines, changes)
 
 
-def first_instructions(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
-    found = (one.instructions for one in _in_order(parts, sent))
-    return next((one for one in found if one is not None), None)
+def change_instructions(
+    told: ToldInstructions | None, instructions: str, model: str
+) -> SentContext:
+    """Return what tells `model` its present `instructions` after what was `told`.
+
+    Lines that only moved, or that stand there more often than before, cannot be told
+    one by one: then the instructions are told whole.
+    """
+    whole = SentContext(model=model, instructions=instructions)
+    if told is None:
+        return whole
+    given, old = _lines(instructions), set(told.lines)
+    numbered = enumerate(given)
+    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
+    left = set(given)
+    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
+    change = SentContext(model=model, new=new, gone=gone)
+    if _changed_lines(told.lines, change) != given:
+        return whole
+    return change if new or gone else SentContext()
+
+
+def change_notice(change: SentContext) -> UserMessage | None:
+    """Return the message that tells a change, or None if nothing changed."""
+    message = _change_message(change)
+    return UserMessage(message) if message else None
+
+
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
 
 
 def model_turns(
@@ -10986,56 +11527,73 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
+    changes: Mapping[str, Item],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
-    `items` stand in front of messages, by the ids of the answers.
+    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    by the ids of the answers.
     """
-    found: list[ChatPart] = []
+    applied: list[ChatPart] = []
     for part in parts:
-        if isinstance(part, UserMessage) and (stored := part.stored):
-            context = sent.get(stored.answer_id, _NOTHING)
-            added = (*_news(context), *items.get(stored.answer_id, ()))
-            found += map(UserMessage, added)
-            injected = context.injected or {}
-            found.append(_apply_injected_context(part, stored.words, injected))
-        else:
-            found.append(part)
-    return found
+        if not isinstance(part, UserMessage) or part.stored is None:
+            applied.append(part)
+            continue
+        name = part.stored.answer_id
+        if name in changes:
+            applied.append(UserMessage(changes[name]))
+        applied += map(UserMessage, items.get(name, ()))
+        injected = sent.get(name, _NOTHING).injected or {}
+        applied.append(_apply_injected_context(part, part.stored.words, injected))
+    return applied
 
 
-def _news(sent: SentContext) -> list[Item]:
-    """Return the message that announces changed instructions, if they changed."""
+def _change_message(change: SentContext) -> Item | None:
+    """Return the message that tells changed instructions, or None for no change."""
     lines = ["The instructions have changed."]
-    if sent.new:
-        lines += ["New lines:", *sent.new]
-    if sent.gone:
-        lines += ["Lines that no longer hold:", *sent.gone]
-    changed = len(lines) > 1
-    return [text_message("developer", "\n".join(lines))] if changed else []
+    if change.instructions is not None:
+        lines += ["They are now:", change.instructions]
+    if change.new:
+        lines += ["New lines:", *(line.text for line in change.new)]
+    if change.gone:
+        lines += ["Lines that no longer hold:", *change.gone]
+    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
 
 
-def _in_order(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[SentContext]:
-    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
+def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
+    """Return the lines of instructions after a change of them."""
+    if change.instructions is not None:
+        return _lines(change.instructions)
+    gone = set(change.gone)
+    kept = [line for line in lines if line not in gone]
+    changed: list[str] = []
+    used = 0
+    for place, text in change.new:
+        before = max(place - len(changed), 0)
+        changed += kept[used : used + before]
+        changed.append(text)
+        used += before
+    return changed + kept[used:]
 
 
-def _lines(text: str) -> dict[str, None]:
-    """Return the lines in their order, each once."""
-    return dict.fromkeys(line for line in text.splitlines() if line.strip())
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not empty; others mean nothing."""
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        {key: injected[key] for key in ("words", "texts")} if injected else None,
-        wire.get("instructions"),
-        tuple(wire.get("new", ())),
-        tuple(wire.get("gone", ())),
-        read_turn(turn) if turn else None,
+        injected=(
+            {key: injected[key] for key in ("words", "texts")} if injected else None
+        ),
+        model=wire.get("model", ""),
+        instructions=wire.get("instructions"),
+        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        gone=tuple(wire.get("gone", ())),
+        turn=read_turn(turn) if turn else None,
     )
 
 
@@ -11587,12 +12145,6 @@ class Valves(BaseModel):
     AUTO_NATIVE_TOOLS: bool = _valve(
         False, "Change Function Calling of models from Legacy to Native."
     )
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
-        "pipe",
-        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
-        "one of them.",
-    )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
@@ -12110,6 +12662,8 @@ class Caller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -12158,8 +12712,6 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
@@ -12599,7 +13151,7 @@ async def _read_document(
     not for the model.
     """
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or getattr(row, "filename", "")
+    name = file.name or shorten_name(getattr(row, "filename", ""))
     meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
@@ -12720,12 +13272,6 @@ def slow_tools(host: HostContext) -> list[tuple[str, float]]:
     return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
-def has_ruled_tools(call: PipeCall) -> bool:
-    """Say whether a rule keeps a tool of the host from running unasked."""
-    approver = replace(build_approver(call), default_rule="auto")
-    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
-
-
 _OWN_NAME = "function_name"
 """The host's variable in the function of a server's tool: its name on the server."""
 
@@ -12763,6 +13309,15 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
+_MOST_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
@@ -12776,6 +13331,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MOST_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -13321,68 +13877,13 @@ def list_models(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.rounds
-#
-# What one round of tools leaves for the next, inside one request of the host.
-#
-# The host runs the tools and calls the pipe again. `request.state` is the same object for
-# all these calls, but the messages are made anew each time (docs/reference/open-webui.md,
-# "Ids of a call" and "Rounds of tools"). So the next round sends exactly what the last
-# one sent, what it received, and the outputs, reasoning included.
-# --------------------------------------------------------------------------------------
-
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run.
-
-    `received` are input items; `pending` waits for its marker; `cited` are the keys of
-    the sources that the page has. The host may cite what its tools read in the
-    instructions (RAG_SYSTEM_CONTEXT), so the `request` goes on as it was sent, with
-    the repairs that no chat may be able to store, and to its `origin`.
-    """
-
-    request: ResponsesRequest
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    origin: Origin | None = None
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def continue_round(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> ResponsesRequest | None:
-    """Return the request after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return next_request(ended.request, [*ended.received, *answers])
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.store
 #
 # Where the records of a chat are written and read, signed and in part encrypted.
 #
 # The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user and message, so that a copy in another chat, or a clone of a shared
-# one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
 # Open WebUI has. It is imported when it is used, so a server without it still loads the
 # pipe, and stores less.
 # --------------------------------------------------------------------------------------
@@ -13393,16 +13894,20 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
 
-    def __init__(self, secret: str, user_id: str) -> None:
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
+        self._chat_id = chat_id
 
     def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
         if self._cipher is None:
             return ""
         nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
@@ -13425,7 +13930,8 @@ class ChatKeys:
             return None
 
     def _scope(self, message_id: str) -> bytes:
-        return json.dumps([self._user_id, message_id]).encode()
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
 def _cipher(secret: str) -> Any:
@@ -13511,9 +14017,16 @@ class ChatStore:
             await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write."""
-        if sent != SentContext():
-            self.sent[self._caller.message_id] = sent
+        """Take what this run sends in addition to the chat, for the next write.
+
+        It replaces what an earlier run of the same message sent.
+        """
+        message_id = self._caller.message_id
+        has_earlier = self.sent.pop(message_id, None) is not None
+        is_empty = sent == SentContext()
+        if not is_empty:
+            self.sent[message_id] = sent
+        if has_earlier or not is_empty:
             self._is_behind = True
 
     async def flush(self) -> bool:
@@ -13599,9 +14112,10 @@ class _OutputStore(ChatStore):
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
-def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
-    """Return the keys for the chats of a user on this server."""
-    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
 
 
 async def open_store(
@@ -13652,8 +14166,6 @@ class PreparedRequest(NamedTuple):
     limits: Limits
     store: ChatStore | None = None
     """None if nothing is stored."""
-    round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
     reason: str = ""
@@ -13668,12 +14180,6 @@ class PreparedRequest(NamedTuple):
     """Whether its tools give sources."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
-
-    @property
-    def delegates(self) -> bool:
-        """Whether the host runs the tools and calls the pipe again."""
-        runs_here = self.toolset is not None and self.toolset.runs_calls
-        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
@@ -13690,14 +14196,13 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
-    Open WebUI knows no rule of TOOL_APPROVAL, so it runs no chat where one could apply,
-    and what it has not got, nobody runs. Other clients run their own tools.
+    Those of Open WebUI's own chats always are; a call of a tool that it does not have
+    is answered with an error. A plain client runs its own functions, and if it has one
+    that Open WebUI does not have, all calls of the chat are left to it.
     """
-    tools, known = call.host.tools, offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe"
-    if call.caller.host_reads and tools:
-        return (ours and bool(known)) or has_ruled_tools(call)
-    return ours and bool(known) and all(name in tools for name in known)
+    if call.caller.host_reads:
+        return True
+    return all(name in call.host.tools for name in offered.names.known)
 
 
 def request_settings(
@@ -13775,7 +14280,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
+    """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
@@ -13901,8 +14406,7 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
-                stored = await self._store(NewFile(name, kind, content))
+                stored = await self._store(picture_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
@@ -13919,7 +14423,7 @@ class ArtifactStore:
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
-            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
             addresses = container_addresses(text, name)
             if isinstance(stored, str):
@@ -13948,22 +14452,37 @@ class ArtifactStore:
         except ResponsesError as error:
             self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        stored = await self._store(NewFile(name, kind, content))
+        stored = await self._store(stored_name(name), content)
         return stored or _NOT_STORED.format(name)
 
-    async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
-        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
-            user = await user_model(caller.user_id)
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
             made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _made_card(**held: object) -> JsonObject:
@@ -14211,7 +14730,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
     """
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or prepared.round or questions > 1:
+    if usage is None or questions > 1:
         return ""
     tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
@@ -14383,10 +14902,10 @@ def _refusal_notice(call: PipeCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
-    """Return the sentences to show; tasks and all but the last round have none."""
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
     call = prepared.call
-    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
+    if call.caller.task:
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
@@ -14472,14 +14991,14 @@ class WaitingLines:
 def check_limits(prepared: PreparedRequest) -> None:
     """Raise InvalidRequest, with a sentence, if nothing may be sent.
 
-    The mode pro is a model of its own. An answer goes on between the host's rounds.
+    The mode pro is a model of its own.
     """
     account, request = prepared.call.account, prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price, goes_on):
+        if refused := account.limits.refusal(model, has_price):
             raise InvalidRequest(refused)
 
 
@@ -14571,7 +15090,7 @@ async def answer_events(
     check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
-    citations = Citations(_known_sources(prepared))
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -14591,17 +15110,9 @@ async def answer_events(
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 yield report_end(prepared, event)
-                for notice in await notices_of(prepared, event):
+                for notice in await notices_of(prepared):
                     yield Status(notice)
-
-
-def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
-    """Return the keys of the sources that the page already has of the message."""
-    if prepared.round:
-        return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(
@@ -14634,12 +15145,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-    pending = prepared.round.pending if store and prepared.round else ()
-    return Recorder(scope, _new_record, pending)
+    return Recorder(scope, _new_record)
 
 
 def _new_record() -> tuple[str, int]:
@@ -14647,10 +15156,9 @@ def _new_record() -> tuple[str, int]:
 
 
 class _Repairs:
-    """What was changed after refusals of a run; `helped` is what the server then took."""
+    """What was changed after refusals of a run."""
 
     def __init__(self, prepared: PreparedRequest) -> None:
-        self.helped: list[Status] = []
         self._prepared = prepared
         self._tried: list[Status] = []
 
@@ -14664,7 +15172,7 @@ class _Repairs:
             return Status(event.sentence)
         if self._tried and _has_answer(event):
             await _remember(self._prepared, self._tried)
-            self.helped, self._tried = self.helped + self._tried, []
+            self._tried = []
         return event
 
 
@@ -14692,27 +15200,6 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 
-def _hand_over(
-    prepared: PreparedRequest,
-    recorder: Recorder | None,
-    citations: Citations,
-    ended: RunDone,
-    helped: Iterable[Status],
-) -> None:
-    """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (prepared.delegates and leaves_calls(ended)):
-        return
-    call = prepared.call
-    within_run = call.valves.carries_reasoning()
-    received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    pending = tuple(recorder.pending) if recorder else ()
-    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
-    request = prepared.request.model_copy(update={"repairs": repairs})
-    origin, cited = prepared.origin, citations.keys
-    ended_round = DelegatedRound(request, received, pending, cited, origin)
-    save_round(call.state, call.caller.message_id, ended_round)
-
-
 # --------------------------------------------------------------------------------------
 # owui_manifold.chat
 #
@@ -14729,7 +15216,6 @@ class _Chat(NamedTuple):
     call: PipeCall
     model: ResolvedModel
     store: ChatStore | None
-    round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
@@ -14743,24 +15229,30 @@ class _Chat(NamedTuple):
         """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller.user_id)
+    keys = chat_keys(call.valves, call.caller)
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
-    before = load_round(call.state, call.caller.message_id)
-    chat, reason = await run_work(
-        size, lambda: _read_messages(call, keys.sign, store, before)
-    )
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
-    request = continue_round(before, chat.parts) if before else None
-    if request is None:
-        items = await _history(chat, origin, size)
-        changed = {"input": items, "instructions": chat.instructions or None}
-        request = chat.request.model_copy(update=changed)
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
@@ -14768,9 +15260,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         origin,
         run_limits(call.config.expert, chat.model),
         store,
-        before,
         call_toolset(call, tools),
-        reason="" if before else reason,
+        reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
@@ -14779,10 +15270,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: PipeCall,
-    sign: Sign | None,
-    store: ChatStore | None,
-    before: DelegatedRound | None,
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
@@ -14792,7 +15280,7 @@ def _read_messages(
         lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -14859,8 +15347,6 @@ def _build_flat(chat: _Chat) -> _Chat:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
-    if chat.round:
-        repairs = chat.round.request.repairs
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
@@ -14869,31 +15355,65 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, call.caller.message_id
+    call, store, parts = chat.call, chat.store, chat.parts
     if store is None or not stored_messages(parts):
         return chat
-    mode, kinds = call.config.expert.stable_instructions, _appended(chat)
-    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
-    continues = call.host.metadata.get("assistant_message_id") or chat.round
-    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
-    if not continues and name not in store.sent:
-        given = instructions if is_stable else None
-        sent = capture_sent_context(parts, store.sent, given)
-        if kinds:
-            turn = record_turn(request, [*turns.values()], facts.default_effort)
-            sent = sent._replace(turn=turn)
-        store.set_sent(sent)
-        turns = model_turns(parts, store.sent, request.model)
-    items: Mapping[str, Sequence[Item]] = {}
-    if name in turns:
-        request, items = append_turns(request, turns, kinds)
-    first = first_instructions(parts, store.sent) if is_stable else None
-    return chat._replace(
-        parts=apply_sent_context(parts, store.sent, items),
-        instructions=instructions if first is None else first,
-        request=request,
-    )
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    if notice := change_notice(change):
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
+
+
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
+
+    An earlier run of the same message does not count: a client chooses the ids.
+    """
+    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+
+
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
 
 
 def _appended(chat: _Chat) -> set[str]:
@@ -14945,9 +15465,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    choice = chat.tools.choice
-    choice = next_tool_choice(choice) if chat.round else choice
-    body = {**chat.call.body, "tool_choice": choice}
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
@@ -15148,9 +15666,10 @@ async def answer_somewhere(
     `prepared` is for the first of them; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints, before = prepared.call.account.endpoints, prepared.round
-    begun, home = bool(before), before.origin if before else _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+    endpoints = prepared.call.account.endpoints
+    begun = False
+    home = _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
         if home and (loss := endpoints.loss(home.endpoint, home.account)):
@@ -15238,7 +15757,6 @@ class Pipe:
             body,
             read_caller(body, __user__, __metadata__, __task__),
             config,
-            getattr(__request__, "state", None),
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(

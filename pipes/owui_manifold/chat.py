@@ -13,6 +13,7 @@ from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
     Item,
+    is_compaction,
     text_message,
     tool_kind,
 )
@@ -36,10 +37,14 @@ from owui_chat.input.attachments import (
 from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
+    SentContext,
+    ToldInstructions,
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    change_notice,
+    find_injected_context,
     model_turns,
+    told_instructions,
 )
 from owui_chat.messages import (
     ChatPart,
@@ -89,12 +94,23 @@ class _Chat(NamedTuple):
         """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller.user_id)
+    keys = chat_keys(call.valves, call.caller)
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
@@ -204,31 +220,65 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, call.caller.message_id
+    call, store, parts = chat.call, chat.store, chat.parts
     if store is None or not stored_messages(parts):
         return chat
-    mode, kinds = call.config.expert.stable_instructions, _appended(chat)
-    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
-    continues = call.host.metadata.get("assistant_message_id")
-    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
-    if not continues and name not in store.sent:
-        given = instructions if is_stable else None
-        sent = capture_sent_context(parts, store.sent, given)
-        if kinds:
-            turn = record_turn(request, [*turns.values()], facts.default_effort)
-            sent = sent._replace(turn=turn)
-        store.set_sent(sent)
-        turns = model_turns(parts, store.sent, request.model)
-    items: Mapping[str, Sequence[Item]] = {}
-    if name in turns:
-        request, items = append_turns(request, turns, kinds)
-    first = first_instructions(parts, store.sent) if is_stable else None
-    return chat._replace(
-        parts=apply_sent_context(parts, store.sent, items),
-        instructions=instructions if first is None else first,
-        request=request,
-    )
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    if notice := change_notice(change):
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
+
+
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
+
+    An earlier run of the same message does not count: a client chooses the ids.
+    """
+    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+
+
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
 
 
 def _appended(chat: _Chat) -> set[str]:

@@ -44,6 +44,8 @@ class Caller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property

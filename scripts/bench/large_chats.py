@@ -24,8 +24,8 @@ from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     SentContext,
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    told_instructions,
 )
 from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details, write_details
@@ -425,15 +425,16 @@ def changed_instructions(count: int) -> Work:
     parts = attach_stored_messages(
         parse_messages(said)[1], rows, {"user_message_id": "q2", "message_id": "a2"}
     )
-    lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(3)]
-    sent = {
-        "a1": SentContext(None, "\n".join(lines[0]), tuple(lines[1]), tuple(lines[0])),
-    }
+    lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(2)]
+    sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}
 
     def work() -> object:
-        now = capture_sent_context(parts, sent, "\n".join(lines[2]))
-        first_instructions(parts, sent)
-        return apply_sent_context(parts, {**sent, "a2": now}, {})
+        told = told_instructions(parts, sent, "m")
+        change = change_instructions(told, "\n".join(lines[1]), "m")
+        later = {**sent, "a2": change}
+        told = told_instructions(parts, later, "m")
+        assert told
+        return apply_sent_context(parts, later, told.changes, {})
 
     return work
 

@@ -16,7 +16,7 @@ from hosts.agent import (
     install_pipeline,
     pending,
 )
-from hosts.client import Json
+from hosts.client import Json, OpenWebUIError
 from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
 from hosts.sent import answered, chat_bodies, is_task, kinds, outputs, stripped
@@ -409,3 +409,36 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
     for name in ("input", "output"):
         assert row[name] == sum(usage[f"{name}_tokens"] for usage in used)
     assert row["money"] > 0
+
+
+@pytest.mark.parametrize("value", ["false", "no", "0", 0, [], None], ids=repr)
+async def test_no_word_for_a_stream_evades_a_limit(
+    admin: User, member: User, simulator: Simulator, value: object
+) -> None:
+    """Open WebUI takes some for a yes, and the Pipelines server answers without one."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    asked = [{"role": "user", "content": "sim:short hello"}]
+    async with administration(admin, USER_LIMITS_JSON=json.dumps(rules)):
+        await admin.set_global(ADMINISTRATION)
+        with pytest.raises(OpenWebUIError, match="only counted with a stream"):
+            await member.completion(FUNCTION_CALLING, asked, stream=value)
+
+    assert chat_bodies(simulator) == []
+
+
+async def test_a_word_for_a_stream_streams_and_counts(
+    admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """All who read the body after the filter read the same."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        await admin.add_user("says.yes@example.com", "Ann") as asker,
+    ):
+        await admin.set_global(ADMINISTRATION)
+        said = [c async for c in asker.chunks(FUNCTION_CALLING, "hello", stream="yes")]
+
+    assert any(chunk.get("usage") for chunk in said)
+    rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
+    [row] = server.sql(rows, asker.id)
+    assert row["requests"] == len(chat_bodies(simulator)) == 1

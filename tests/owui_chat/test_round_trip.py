@@ -33,9 +33,10 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    find_injected_context,
     read_sent_context,
+    told_instructions,
 )
 from owui_chat.messages import (
     StoredMessage,
@@ -248,12 +249,16 @@ class SavedChat:
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
         sent = read_sent_context(self.row, KEYS.unseal)
-        sent[answer] = capture_sent_context(parts, sent, given)
+        told = told_instructions(parts, sent, "f.gpt")
+        injected = find_injected_context(parts)
+        change = change_instructions(told, given, "f.gpt")
+        sent[answer] = change._replace(injected=injected)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = apply_sent_context(parts, sent, {})
-        items = build_input(told, read_records(self.row, SIGN), ORIGIN)
-        return first_instructions(parts, sent) or "", items
+        told = told_instructions(parts, sent, "f.gpt")
+        assert told
+        prefix = apply_sent_context(parts, sent, told.changes, {})
+        return told.first, build_input(prefix, read_records(self.row, SIGN), ORIGIN)
 
     def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
         """Take the answer."""
