@@ -139,7 +139,7 @@ class EndpointChoice:
         if is_down or status in (401, 429) or status >= 500:
             account = self._entries[0].at(self._base_url).account()
             self._down[account] = monotonic_seconds() + _DOWN_SECONDS
-        elif status not in (403, 404):
+        elif status not in (403, 404) and code != "model_not_found":
             return ""
         if len(self._entries) == 1:
             return ""
@@ -152,7 +152,7 @@ class EndpointChoice:
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
         here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
+        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
 
 
 class NoEndpoint:

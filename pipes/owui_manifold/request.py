@@ -222,7 +222,10 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    if not is_refused or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
