@@ -35,15 +35,23 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models`, of chat models alone, with their last days.
 
     The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models.
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
     """
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
-    }
+    models: dict[str, str] = {}
+    for row in map(as_mapping, as_list(as_mapping(answer).get("data"))):
+        name = as_text(row.get("id"))
+        is_usable = 0 < len(name) <= _LONGEST_MODEL_ID
+        if is_usable and (name in CATALOG_FACTS or not _NO_CHAT.search(name)):
+            day = as_text(row.get("shutdown_date"))[:10]
+            models[name] = day if _date(day) else ""
+        if len(models) >= _MAX_MODELS:
+            break
+    return models
+
+
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
