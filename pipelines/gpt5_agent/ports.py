@@ -57,10 +57,17 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
+
+    The user and the model read it.
+    """
+
+
 StoreFile = Callable[[str, bytes], Awaitable[str]]
 """Stores a file with its name for the user; returns its address.
 
-Raises RemoteError with a sentence that the user and the model read.
+Raises HostFileError.
 """
 
 

@@ -93,11 +93,6 @@ class Citations:
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
-        return tuple(self._numbers)
-
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
 

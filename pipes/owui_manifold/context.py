@@ -44,6 +44,8 @@ class Caller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -92,8 +94,6 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext

@@ -10,7 +10,7 @@ from owui_manifold.store import ChatKeys
 MODEL = "openai_responses.gpt-6.2-sol"
 ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
 SECRET, USER_ID = "the secret of the server", "user"
-_SIGN = ChatKeys(SECRET, USER_ID).sign
+_SIGN = ChatKeys(SECRET, USER_ID, "chat").sign
 SEALED = "gAAAA" + "x" * 1_200
 """As long as the encrypted content of a short thought."""
 Json = dict[str, Any]

@@ -11,7 +11,6 @@ from bench.chats import MODEL, ORIGIN
 from gpt5_agent.agent.earlier_rounds import read_earlier_rounds
 from gpt5_agent.agent.memory import read_context
 from openai_responses.items import Item
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.code import code_host_item
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
@@ -25,8 +24,8 @@ from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     SentContext,
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    told_instructions,
 )
 from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details, write_details
@@ -44,7 +43,6 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_chat.storage.signature import signer
-from owui_manifold.rounds import DelegatedRound, continue_round
 
 Json = dict[str, Any]
 Work = Callable[[], object]
@@ -427,30 +425,21 @@ def changed_instructions(count: int) -> Work:
     parts = attach_stored_messages(
         parse_messages(said)[1], rows, {"user_message_id": "q2", "message_id": "a2"}
     )
-    lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(3)]
-    sent = {
-        "a1": SentContext(None, "\n".join(lines[0]), tuple(lines[1]), tuple(lines[0])),
-    }
+    lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(2)]
+    sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}
 
     def work() -> object:
-        now = capture_sent_context(parts, sent, "\n".join(lines[2]))
-        first_instructions(parts, sent)
-        return apply_sent_context(parts, {**sent, "a2": now}, {})
+        told = told_instructions(parts, sent, "m")
+        change = change_instructions(told, "\n".join(lines[1]), "m")
+        later = {**sent, "a2": change}
+        told = told_instructions(parts, later, "m")
+        assert told
+        return apply_sent_context(parts, later, told.changes, {})
 
     return work
 
 
 # ---------------------------------------------------------------- rounds of tools
-
-
-def delegated_calls(count: int) -> Work:
-    """A round whose calls the host has run."""
-    ids = [f"call_{number}" for number in range(count)]
-    request = ResponsesRequest(model="gpt-6.1-sol", input=[])
-    ended = DelegatedRound(request, tuple(map(call_item, ids)), ())
-    rows = [_said("tool", "Rain.", tool_call_id=one) for one in ids]
-    parts = parse_messages(rows)[1]
-    return lambda: continue_round(ended, parts)
 
 
 def rounds_of_the_agent(count: int) -> Work:
