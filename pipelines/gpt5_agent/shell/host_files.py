@@ -24,7 +24,6 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Names of what a browser runs: `.html`, `.xhtml`, `.svg`, `.xml` and their kin."""
 
 
 class HostFiles:
