@@ -182,7 +182,8 @@ def called_tools(
     return [tool for tool in tools if _takes(model, tool["type"])]
 
 
-_LONGEST_REMEMBERED = 100_000
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
 
 
 def _tools_text(specs: list[Any]) -> str:
@@ -193,7 +194,7 @@ def _tools_text(specs: list[Any]) -> str:
         return ""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common."""
     return _read_tools(json.loads(text), strict)

@@ -41,7 +41,8 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models`, of chat models alone, with their last days.
 
     The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models.
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
     """
     days: dict[str, str] = {}
     for entry in as_list(as_mapping(answer).get("data")):
@@ -50,16 +51,21 @@ def read_models(answer: object) -> dict[str, str]:
         day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
         if _is_chat_model(name):
             days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
     return days
 
 
 _ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
 
 
 def _is_chat_model(name: str) -> bool:
     if name in CATALOG_FACTS:
         return True
-    return name != "" and not _NO_CHAT.search(name)
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
