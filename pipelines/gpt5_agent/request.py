@@ -96,8 +96,10 @@ class AgentRequest(NamedTuple):
     def sign(self) -> Sign:
         """Signs what the messages carry of an answer, with a key made of its secret.
 
-        All copies of the pipeline have the API key, and no caller.
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
         """
-        return signer(
-            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
-        )
+        secret = self.secret or self.endpoint.api_key
+        return signer(secret, f"gpt5_agent reasoning_details {self.chat}".rstrip())
