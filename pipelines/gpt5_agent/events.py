@@ -76,15 +76,14 @@ class ContextSource(NamedTuple):
 class ToolCallRequested(NamedTuple):
     """A call that waits for approval; `security_warning` is set if it can do harm.
 
-    `only_reads` says that the tool is known to change nothing. `coverage` is what an
-    approval for the whole chat would allow, empty if there can be none.
+    `coverage` is what an approval for the whole chat would allow, empty if there can be
+    none.
     """
 
     tool_name: str
     args: Mapping[str, Any]
     confirmation_id: str
     security_warning: Mapping[str, str] | None = None
-    only_reads: bool = False
     coverage: str = ""
 
 

@@ -35,7 +35,6 @@ from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 
@@ -71,7 +70,6 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._secret = ""
@@ -126,8 +124,7 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        shared = (self._connections, self._own_tools, log, self._tokens)
-        call = PipelineCall(question, caller, *shared)
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -144,9 +141,9 @@ class Pipeline:
         """
         context = as_mapping(body.get(CONTEXT_KEY))
         sender = value_at(body, "user", "id")
-        named = (context.get("user_id"), value_at(context, "user", "id"))
-        is_other = sender and any(one not in (None, sender) for one in named)
-        return not is_other and is_signed(context, self._sign())
+        if sender and context.get("user_id") not in (None, sender):
+            return False
+        return is_signed(context, self._sign())
 
     def _sign(self) -> Sign:
         """Return what signs the context; all copies of the pipeline have the API key."""

@@ -49,7 +49,7 @@ class EndpointEntry(BaseModel):
     organization: str = ""
     project: str = ""
     auth: Literal["key", "bearer", "entra_id"] = "key"
-    auth_scope: str = ""
+    entra_scope: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -110,17 +110,16 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str, *, is_same_answer: bool) -> bool:
+    def return_to(self, host: str, owner: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
-        One that fails is chosen only in the midst of an answer. Earlier records name
-        neither a server nor an account.
+        One that failed lately is not chosen. Earlier records name neither a server nor
+        an account.
         """
         if self._reads(self._entries[0], host, owner):
             return False
         for one in self._entries[1:]:
-            is_usable = is_same_answer or not self._is_down(one)
-            if is_usable and self._reads(one, host, owner):
+            if not self._is_down(one) and self._reads(one, host, owner):
                 self._entries.remove(one)
                 self._entries.insert(0, one)
                 return True

@@ -118,7 +118,7 @@ class Filter:
             await __event_emitter__({"type": "notification", "data": told})
         if names := agent_names(__model__ or {}, __request__):
             limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True, goes_on=False)
+            refused = limits.refusal(names[0], has_price=True)
             if limits.has_amounts and not body["stream"]:
                 refused = refused or _NO_STREAM
             if refused:

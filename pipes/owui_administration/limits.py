@@ -84,19 +84,17 @@ class UserLimits:
         """Whether a rule limits money or tokens."""
         return any(rule.per for rule in self.rules)
 
-    def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
+    def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode. An answer that `goes_on`
-        after tools of the host has begun below the limit.
+        `model` is the API's name, with `-pro` for the mode.
         """
         if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        used_up = self._used_up(_OVERDRAFT if goes_on else 1)
-        return used_up or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
         """Return why a model is not allowed.

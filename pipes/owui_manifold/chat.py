@@ -25,7 +25,6 @@ from openai_responses.requests.build import (
     build_request,
 )
 from openai_responses.requests.replay import Origin, origin_at
-from openai_responses.requests.tools import next_tool_choice
 from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
@@ -73,7 +72,6 @@ from owui_manifold.request import (
     offered_tools,
     request_settings,
 )
-from owui_manifold.rounds import DelegatedRound, continue_round, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
 
 
@@ -83,7 +81,6 @@ class _Chat(NamedTuple):
     call: PipeCall
     model: ResolvedModel
     store: ChatStore | None
-    round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
@@ -99,14 +96,13 @@ class _Chat(NamedTuple):
 
     @property
     def continues(self) -> bool:
-        """Whether the answer has begun: it goes on, or follows tools of the host."""
-        metadata = self.call.host.metadata
-        return bool(metadata.get("assistant_message_id") or self.round)
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
 
     @property
     def is_stable(self) -> bool:
-        """Whether instructions stay as first given (STABLE_INSTRUCTIONS)."""
-        mode = self.call.valves.STABLE_INSTRUCTIONS
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
         return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
@@ -117,26 +113,20 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     keys = chat_keys(call.valves, call.caller)
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
-    before = load_round(call.state, call.caller.message_id)
-    chat, reason = await run_work(
-        size, lambda: _read_messages(call, keys.sign, store, before)
-    )
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
-    request = continue_round(before, chat.parts) if before else None
-    if request is None:
-        items = await _history(chat, origin, size)
-        changed = {"input": items, "instructions": chat.instructions or None}
-        request = chat.request.model_copy(update=changed)
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, chat.model),
+        run_limits(call.config.expert, chat.model),
         store,
-        before,
         call_toolset(call, tools),
-        reason="" if before else reason,
+        reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
@@ -145,10 +135,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: PipeCall,
-    sign: Sign | None,
-    store: ChatStore | None,
-    before: DelegatedRound | None,
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
@@ -158,7 +145,7 @@ def _read_messages(
         lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -225,8 +212,6 @@ def _build_flat(chat: _Chat) -> _Chat:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
-    if chat.round:
-        repairs = chat.round.request.repairs
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
@@ -345,9 +330,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    choice = chat.tools.choice
-    choice = next_tool_choice(choice) if chat.round else choice
-    body = {**chat.call.body, "tool_choice": choice}
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body

@@ -94,8 +94,6 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext

@@ -30,8 +30,10 @@ def at_endpoint(call: PipeCall) -> PipeCall:
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
     valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves))
+    return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
 async def answer_somewhere(
@@ -44,9 +46,10 @@ async def answer_somewhere(
     `prepared` is for the first of them; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints, before = prepared.call.account.endpoints, prepared.round
-    begun, home = bool(before), before.origin if before else _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+    endpoints = prepared.call.account.endpoints
+    begun = False
+    home = _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
         if home and (loss := endpoints.loss(home.endpoint, home.account)):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from openai_responses.errors import valve_error
+from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
@@ -20,7 +20,9 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from owui_manifold.config import Config, comma_list
+from owui_manifold.expert import ExpertSettings, WebSearchOptions
 from owui_manifold.valves import Valves
+from shells.json_valve import read_json_valve
 
 _REPLACED = {
     "web_search": ("search_web", "fetch_url"),
@@ -30,7 +32,9 @@ _REPLACED = {
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE = ("city", "region", "country", "timezone")
-_MOST_STORES, _MOST_DOMAINS = 2, 100
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
 """More are refused, and with them the request (docs/reference/responses-api.md)."""
 
 
@@ -58,7 +62,7 @@ def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[
     """Yield the tools that are switched on and that a model takes."""
     if config.web_search and takes("web_search"):
         yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
     servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
@@ -85,36 +89,64 @@ def _image_options(valves: Valves) -> Item:
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search.
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
 
     A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
-    paste addresses.
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
     """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
     tool: Item = {
         "type": "web_search",
-        "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **_location(config.valves)},
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
-    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return tool
 
 
-def _location(valves: Valves) -> Mapping[str, str]:
-    """Return the place of WEB_SEARCH_USER_LOCATION, by the API's names."""
-    text = valves.WEB_SEARCH_USER_LOCATION.strip()
-    words = [word.strip() for word in text.split(",")]
-    given = parse_json_object(text)
-    if not text.startswith("{") and len(words) <= len(_PLACE):
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
         given = dict(zip(_PLACE, words, strict=False))
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
-        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example)
-    if len(given.get("country", "")) != 2:  # no code: it would be refused
-        given["country"] = ""
-    return {key: given[key] for key in _PLACE if given.get(key)}
+    place = {name: given[name] for name in _PLACE if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
 
 
 class OfferedTools(NamedTuple):
@@ -130,7 +162,7 @@ class OfferedTools(NamedTuple):
 def called_tools(
     body: JsonObject,
     model: ResolvedModel,
-    valves: Valves,
+    expert: ExpertSettings,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
@@ -139,7 +171,8 @@ def called_tools(
     a name.
     """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
     is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)

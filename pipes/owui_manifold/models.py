@@ -18,7 +18,7 @@ from openai_responses.models.resolve import (
     resolve_model,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.config import build_endpoint, comma_list
+from owui_manifold.config import build_endpoint, comma_list, read_expert_settings
 from owui_manifold.valves import Valves
 
 _FRESH_SECONDS = 3600.0
@@ -85,7 +85,8 @@ def list_models(
     today, usable = utc_today().isoformat(), None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:

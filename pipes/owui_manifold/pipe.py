@@ -94,7 +94,6 @@ class Pipe:
             body,
             read_caller(body, __user__, __metadata__, __task__),
             config,
-            getattr(__request__, "state", None),
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
@@ -199,7 +198,7 @@ class Pipe:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
             ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
             if problem:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))

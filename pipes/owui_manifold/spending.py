@@ -18,14 +18,14 @@ from owui_manifold.request import PreparedRequest
 def check_limits(prepared: PreparedRequest) -> None:
     """Raise InvalidRequest, with a sentence, if nothing may be sent.
 
-    The mode pro is a model of its own. An answer goes on between the host's rounds.
+    The mode pro is a model of its own.
     """
     account, request = prepared.call.account, prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price, goes_on):
+        if refused := account.limits.refusal(model, has_price):
             raise InvalidRequest(refused)
 
 

@@ -67,7 +67,6 @@ CASES = (
     Case(chats.records_of_one_key, 10_000),
     Case(chats.pruning, 20_000),
     Case(chats.changed_instructions, 5_000),
-    Case(chats.delegated_calls, 5_000),
     Case(chats.rounds_of_the_agent, 5_000),
     Case(chats.context_of_the_agent, 5_000),
     Case(answers.shown_calls, 5_000),

@@ -11,7 +11,6 @@ from bench.chats import MODEL, ORIGIN
 from gpt5_agent.agent.earlier_rounds import read_earlier_rounds
 from gpt5_agent.agent.memory import read_context
 from openai_responses.items import Item
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.code import code_host_item
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
@@ -44,7 +43,6 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_chat.storage.signature import signer
-from owui_manifold.rounds import DelegatedRound, continue_round
 
 Json = dict[str, Any]
 Work = Callable[[], object]
@@ -442,16 +440,6 @@ def changed_instructions(count: int) -> Work:
 
 
 # ---------------------------------------------------------------- rounds of tools
-
-
-def delegated_calls(count: int) -> Work:
-    """A round whose calls the host has run."""
-    ids = [f"call_{number}" for number in range(count)]
-    request = ResponsesRequest(model="gpt-6.1-sol", input=[])
-    ended = DelegatedRound(request, tuple(map(call_item, ids)), ())
-    rows = [_said("tool", "Rain.", tool_call_id=one) for one in ids]
-    parts = parse_messages(rows)[1]
-    return lambda: continue_round(ended, parts)
 
 
 def rounds_of_the_agent(count: int) -> Work:

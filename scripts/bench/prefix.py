@@ -1,10 +1,9 @@
 """Measure how much of each request of a chat the prompt cache has already.
 
-python scripts/bench/prefix.py     two tables, in a minute
+python scripts/bench/prefix.py     a table, in half a minute
 
 Ten turns in a real Open WebUI, of which every second fetches a page: with a memory, a
-file whose text is retrieved at each turn, and a clock in the system prompt. Once with
-the tools run by the pipe, once by Open WebUI, which cites the page in the question. The
+file whose text is retrieved at each turn, and a clock in the system prompt. The
 simulator counts as OpenAI does: whole tokens of the longest prefix that it saw before.
 """
 
@@ -37,7 +36,6 @@ from simulator import RecordedRequest, Simulator
 MODEL = "gpt-6.2-sol"
 TURNS = 10
 GOAL = 0.95
-RUNNERS = ("pipe", "open_webui")
 FETCHING = {"type": "function", "function": {"name": "fetch_url"}}
 FACT = "The lighthouse keeper has to wind the clock at noon."
 MEMORY = "I like herring."
@@ -66,8 +64,7 @@ def main() -> int:
 
 
 async def show(turns: int) -> int:
-    """Let a chat happen with each runner of tools, then print what was cached."""
-    least = 1.0
+    """Let a chat happen, then print what was cached."""
     async with OpenWebUI() as server, Simulator() as simulator, Website() as site:
         valves = {
             "BASE_URL": simulator.base_url,
@@ -77,13 +74,11 @@ async def show(turns: int) -> int:
         source = BUILT.read_text("utf-8")
         [model] = await install_pipe(server.admin, "bench", source, valves)
         talk = Talk(model, site, turns)
-        for runner in RUNNERS:
-            simulator.forget()
-            async with talk.possible(server.admin, runner), Tab(server.admin) as tab:
-                await talk.happen(tab)
-            shares = shares_of(answered(simulator))
-            print(f"Tools run by: {runner}\n{table(shares)}\n")
-            least = min(least, *(share.part for share in shares))
+        async with talk.possible(server.admin), Tab(server.admin) as tab:
+            await talk.happen(tab)
+        shares = shares_of(answered(simulator))
+    print(table(shares))
+    least = min(share.part for share in shares)
     return 0 if least >= GOAL else 1
 
 
@@ -96,13 +91,12 @@ class Talk:
     turns: int = TURNS
 
     @asynccontextmanager
-    async def possible(self, admin: User, runner: str) -> AsyncIterator[None]:
-        """The host's own search is offered; `runner` is who runs it."""
-        wanted = {"TOOL_EXECUTION": runner, "MAP_WEB_SEARCH": False}
+    async def possible(self, admin: User) -> AsyncIterator[None]:
+        """The host's own search is offered."""
         function_id = self.model.partition(".")[0]
         async with (
             self.site.reachable(admin),
-            valves_changed(admin, function_id, **wanted),
+            valves_changed(admin, function_id, MAP_WEB_SEARCH=False),
         ):
             yield
 

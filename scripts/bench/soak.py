@@ -26,6 +26,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from valve_texts import expert
+
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
@@ -45,7 +47,7 @@ FUNCTION, INVENTORY = "soak", "inventory"
 VALVES = {
     "MODEL_ID": "gpt-6.1-sol, gpt-5.2-pro",
     "BACKGROUND_MODELS": "*-pro",
-    "IDLE_TIMEOUT_SECONDS": 30,  # the least there is
+    "EXPERT_JSON": expert(idle_timeout_seconds=30),  # the least there is
 }
 HOST = {
     # On a busy machine a tab must not give its connection up.

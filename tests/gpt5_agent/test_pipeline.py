@@ -16,7 +16,6 @@ from agent_sample import host_tool
 from gpt5_agent.pipeline import Pipeline
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
-from upstream import free_port
 
 Json = dict[str, Any]
 KEY = "agent_context"
@@ -364,7 +363,7 @@ async def test_words_that_open_nothing_are_told_to_administrators(
         shown.append("REQUEST_MAY_SET" in told)
 
     [line] = [text for text in caplog.messages if "REQUEST_MAY_SET" in text]
-    assert "REQUEST_MAY_SET opens nothing with: servce_tier, store. " in line
+    assert "REQUEST_MAY_SET contains unknown names: servce_tier, store. " in line
     assert shown == [False, False, True, False]
 
 
@@ -593,27 +592,6 @@ async def test_the_log_knows_the_secrets_of_the_valves(
 
     await pieces(pipeline, "sim:short hello")
 
-    assert "[redacted]" in caplog.text
-    assert pipeline.valves.MODEL not in caplog.text
-
-
-@pytest.mark.asyncio
-async def test_the_log_knows_the_tokens_of_tool_servers(
-    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Also one that looks like the name of the model."""
-    caplog.set_level(logging.INFO)
-    row = {
-        "server_label": "down",
-        "server_url": f"http://127.0.0.1:{free_port()}/",
-        "authorization": pipeline.valves.MODEL,
-    }
-    valves = pipeline.valves.model_dump() | {"MCP_SERVERS_JSON": json.dumps(row)}
-    pipeline.valves = pipeline.Valves(**valves)
-
-    await pieces(pipeline, "sim:short hello")
-
-    assert "The MCP server down cannot be reached" in caplog.text
     assert "[redacted]" in caplog.text
     assert pipeline.valves.MODEL not in caplog.text
 

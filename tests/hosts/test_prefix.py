@@ -12,7 +12,6 @@ from bench.prefix import (
     GOAL,
     MEMORY,
     MODEL,
-    RUNNERS,
     TURNS,
     Talk,
     shares_of,
@@ -30,12 +29,12 @@ PIPE = "openai_responses"
 STEADY = ("tools", "prompt_cache_key", "safety_identifier")
 
 
-@pytest_asyncio.fixture(params=RUNNERS)
-async def talk(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[Talk]:
-    """A chat that reads pages, with each runner of tools."""
+@pytest_asyncio.fixture
+async def talk(admin: User) -> AsyncIterator[Talk]:
+    """A chat that reads pages."""
     async with Website() as site:
         talk = Talk(f"{PIPE}.{MODEL}", site)
-        async with talk.possible(admin, request.param):
+        async with talk.possible(admin):
             yield talk
 
 

@@ -20,6 +20,7 @@ from openai_responses.items import text_message
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import message_key
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -93,7 +94,7 @@ async def guarded(admin: User) -> AsyncIterator[str]:
     """A model whose instructions are the administrator's, and stay as first given."""
     params = {"system": SYSTEM}
     async with (
-        valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"),
+        valves_changed(admin, PIPE, EXPERT_JSON=expert(stable_instructions="on")),
         workspace_model(admin, MODEL, params) as model,
     ):
         yield model
@@ -354,7 +355,9 @@ async def test_the_audit_log_is_one_line_a_request(
 ) -> None:
     """Request, then success or error, with one id and without a word of the chat."""
     before = len(server.log())
-    async with valves_changed(admin, PIPE, AUDIT_LOG=True, MAX_RETRIES=0):
+    async with valves_changed(
+        admin, PIPE, EXPERT_JSON=expert(audit_log=True, max_retries=0)
+    ):
         await tab.send(MODEL, "sim:short canary-of-the-prompt")
         await tab.send(MODEL, "sim:quota canary-of-the-prompt")
 

@@ -22,7 +22,6 @@ from openai_responses.items import (
     is_tool_search,
     item_type,
     message_text,
-    open_calls,
 )
 from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import (
@@ -55,9 +54,11 @@ from picture_sample import PNG, data_url
 from run_sample import (
     ORIGIN,
     Ids,
+    answered_call,
     call,
     ended_items,
     has_marker,
+    joined_rounds,
     message,
     reasoning,
     refusal,
@@ -91,39 +92,10 @@ def stored_by_host(
     carrier: str = "markers",
     ids: Ids | None = None,
 ) -> tuple[list[Item], dict[str, Record]]:
-    """Run the rounds, the host's tools in between: its output items, our records."""
-    output: list[Item] = []
-    records: dict[str, Record] = {}
-    pending: list[Item] = []
-    ids = ids or Ids()
-    for events in rounds:
-        told = tell(events, pending, ids=ids, in_output=carrier == "output")
-        pending = told.pending
-        records |= told.records
-        shown = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
-        called = open_calls(shown)
-        output += [_written_anew(i) if i in called else i for i in shown]
-        output += map(_result, called)
-    return _cleaned(output), records
-
-
-def _written_anew(item: Item) -> Item:
-    """A call as the host stores it, with its arguments rewritten."""
-    try:
-        arguments = json.dumps(json.loads(item["arguments"]), separators=(",", ":"))
-    except ValueError:
-        arguments = "{}"
-    return {**item, "arguments": arguments, "status": "completed"}
-
-
-def _result(item: Item) -> Item:
-    part = {"type": "input_text", "text": f"output of {item['call_id']}"}
-    return {
-        "type": "function_call_output",
-        "call_id": item["call_id"],
-        "output": [part],
-        "status": "completed",
-    }
+    """Run the rounds with the tools in between: the host's output items, our records."""
+    told = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
+    output = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
+    return _cleaned(output), told.records
 
 
 def _cleaned(output: list[Item]) -> list[Item]:
@@ -179,7 +151,7 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
         items += [one for item in told for one in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
-        items += [given.get(call["call_id"]) or _answered(call) for call in calls]
+        items += [given.get(call["call_id"]) or answered_call(call) for call in calls]
     return drop_orphans([*items, ASKED_ITEM])[:-1]
 
 
@@ -221,15 +193,6 @@ def _stands_alone(item: Item) -> bool:
 
 def _plain(text: str) -> Item:
     return strip_for_replay(message("x", text))
-
-
-def _answered(item: Item) -> Item:
-    output = f"output of {item['call_id']}"
-    return {
-        "type": f"{item_type(item)}_output",
-        "call_id": item["call_id"],
-        "output": output,
-    }
 
 
 # ------------------------------------------------------------- chats of many turns

@@ -1,20 +1,18 @@
 """A chat begins as its last request did, whatever the host makes of it now."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bench.chats import long_chat
-from call_sample import TOOL
-from openai_responses.items import Item, open_calls
+from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
 from owui_manifold.chat import build_chat_request
-from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
 from turn_sample import answered, asked_as, row_of
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -74,7 +72,7 @@ async def test_instructions_stay_as_first_given(
 ) -> None:
     """What is new is told with the message that it came with, now and later."""
     row_of(host, "one", "two", "three")
-    given: Json = {"model": model, "STABLE_INSTRUCTIONS": valve}
+    given: Json = {"model": model, "EXPERT_JSON": expert(stable_instructions=valve)}
     await answered(asked_as(sim, "A\nat 1", "one", **given), connections)
     chat = ["one", "x", "two"]
     await answered(asked_as(sim, "A\nat 2", *chat, **given), connections)
@@ -111,40 +109,6 @@ async def test_key_of_a_message_is_written_once(
     await answered(call, connections)
 
     assert len(host.chats.writes) == writes
-
-
-async def test_rounds_of_the_hosts_tools_are_one_run(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The host takes the retrieved text out between them, and its clock goes on."""
-    row_of(host, "sim:tool rain?", "and snow?")
-    state = SimpleNamespace()
-    given: Json = {"TOOL_EXECUTION": "open_webui", "body": {"tools": [TOOL]}}
-    words = "sim:tool rain?"
-    call = asked_as(sim, "S\nat 1", f"<c/>\n{words}", state=state, **given)
-    await answered(call, connections)
-    ended = load_round(state, "a0")
-    assert ended
-    [opened] = open_calls(ended.received)
-    function = {"name": opened["name"], "arguments": opened["arguments"]}
-    given["body"] = {"tools": [TOOL]}
-    again = asked_as(sim, "S\nat 2", words, state=state, **given)
-    again.body["messages"].extend(
-        [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"id": opened["call_id"], "function": function}],
-            },
-            {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
-        ]
-    )
-    await answered(again, connections)
-    await answered(asked_as(sim, "S\nat 1", words, "Yes.", "and snow?"), connections)
-
-    first, second, third = said_to(sim)
-    assert first == second == ("S\nat 1", [f"<c/>\n{words}"])
-    assert third == ("S\nat 1", [f"<c/>\n{words}", "and snow?"])
 
 
 async def test_answer_that_goes_on_is_no_new_question(
@@ -226,12 +190,14 @@ async def test_what_was_sent_holds_in_its_own_chat_only(
 async def test_changes_are_told_only_where_instructions_stay(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Without STABLE_INSTRUCTIONS an old change would take a line of today away."""
+    """Without `stable_instructions` an old change would take a line of today away."""
     row_of(host, "one", "two", "three")
     await answered(asked_as(sim, "S\nat 1", "one"), connections)
     await answered(asked_as(sim, "S\nat 2", "one", "x", "two"), connections)
     chat = ["one", "x", "two", "y", "three"]
-    call = asked_as(sim, "S\nat 1", *chat, STABLE_INSTRUCTIONS="off")
+    call = asked_as(
+        sim, "S\nat 1", *chat, EXPERT_JSON=expert(stable_instructions="off")
+    )
     await answered(call, connections)
 
     assert said_to(sim)[-1] == ("S\nat 1", ["one", "two", "three"])

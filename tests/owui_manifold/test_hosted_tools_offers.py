@@ -8,6 +8,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.config import read_config
+from owui_manifold.expert import ExpertSettings
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -27,9 +28,9 @@ def function(name: str, description: str = "A tool.") -> Json:
     return {"type": "function", "function": inner}
 
 
-def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> OfferedTools:
+def offered(body: Json, model: str = "gpt-5.6-sol", **expert: Any) -> OfferedTools:
     """What a chat offers."""
-    settings = Valves.model_validate(valves)
+    settings = ExpertSettings.model_validate(expert)
     called = called_tools(body, resolve_model(model), settings)
     return offer_tools(body.get("tool_choice"), called=called)
 
@@ -169,7 +170,7 @@ def test_names_that_the_api_forbids_are_mapped_there_and_back() -> None:
 @pytest.mark.parametrize("strict", [True, False])
 def test_valve_makes_functions_strict(strict: bool) -> None:
     """Where their schemas allow it."""
-    found = offered({"tools": [function("look")]}, ENABLE_STRICT_TOOL_CALLING=strict)
+    found = offered({"tools": [function("look")]}, strict_tool_calling=strict)
 
     [tool] = found.items
     assert tool["strict"] is strict

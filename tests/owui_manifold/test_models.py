@@ -9,6 +9,7 @@ from openai_responses.transport.connections import Connections
 from owui_manifold.models import Listing, list_models
 from owui_manifold.valves import Valves
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -17,7 +18,9 @@ NOWHERE = {"BASE_URL": "http://127.0.0.1:1/v1"}
 
 def names(**valves: Any) -> dict[str, str]:
     """Return what the page lists, without asking anybody."""
-    given = Valves.model_validate({**NOWHERE, "FETCH_MODELS": False, **valves})
+    given = Valves.model_validate(
+        {**NOWHERE, "EXPERT_JSON": expert(fetch_models=False), **valves}
+    )
     models = list_models(given, Listing(), Connections())
     return {name: model.name for name, model in models.items()}
 
@@ -60,7 +63,9 @@ async def test_auto_hides_what_the_key_cannot_use() -> None:
 
 async def test_without_a_key_nobody_is_asked() -> None:
     """The catalog's own list is shown."""
-    assert "gpt-6.2-sol" in names(MODEL_ID="auto", FETCH_MODELS=True)
+    assert "gpt-6.2-sol" in names(
+        MODEL_ID="auto", EXPERT_JSON=expert(fetch_models=True)
+    )
 
 
 async def test_names_of_the_administrators_own() -> None:

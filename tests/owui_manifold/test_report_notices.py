@@ -84,7 +84,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
 
     first, second, third = await lines(pipe, openai_responses=told)
 
-    assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
+    assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
     assert second.startswith("The switches of the composer do nothing: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(pipe, USER, openai_responses=told) == []
@@ -122,7 +122,7 @@ async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
 
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
-    assert notice.startswith("USER_MAY_CHANGE opens nothing with: efort")
+    assert notice.startswith("USER_MAY_CHANGE contains unknown names: efort")
 
 
 async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:

@@ -11,13 +11,13 @@ from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
-from gpt5_agent.shell.identity import open_endpoint
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
     build_agent_request,
+    build_endpoint,
     shows_thoughts,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
@@ -29,7 +29,6 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
@@ -53,7 +52,6 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
-    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -90,18 +88,15 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     """Open the tools of an answer; give the agent's events, and who renders them."""
-    question, caller, log = call.question, call.caller, call.log
-    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
+    caller = call.caller
+    log = call.log
+    valves = call.question.valves
+    endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    valves, pool = question.valves, call.own_tools
-    files, notices = open_host_files(valves, caller, log), list(question.notices)
-    async with (
-        aclosing(files),
-        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
-    ):
-        store_file = files.store if caller.is_host else None
-        question = question._replace(
-            tools=tools, store_file=store_file, notices=tuple(notices)
+    async with aclosing(open_host_files(valves, caller, log)) as files:
+        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        question = call.question._replace(
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
@@ -120,10 +115,10 @@ def _choose_renderer(
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text, log = "", call.log
+    text = ""
+    log = call.log
     try:
-        valves, caller = call.question.valves, call.caller
-        endpoint = await open_endpoint(valves, caller, call.tokens, log)
+        endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),

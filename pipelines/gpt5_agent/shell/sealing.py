@@ -10,7 +10,6 @@ import os
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
@@ -22,10 +21,6 @@ _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
-_PUBLIC_SERVER_KEYS = frozenset(
-    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
-)
-"""What of a tool server is no secret."""
 
 
 def seal_secret(typed: str) -> str:
@@ -61,38 +56,6 @@ def seal_values(typed: str) -> str:
     return json.dumps(
         {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
     )
-
-
-def seal_servers(typed: str) -> str:
-    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
-
-    Anything else is sealed as a whole.
-    """
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return seal_secret(typed)
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        return seal_secret(typed)
-    kept = [_seal_server(row) for row in rows]
-    return json.dumps(kept if isinstance(given, list) else kept[0])
-
-
-def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
-    }
-
-
-def _seal_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return seal_secret(value)
-    if isinstance(value, list):
-        return [_seal_texts(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _seal_texts(one) for name, one in value.items()}
-    return value
 
 
 def reveal_secret(stored: str, valve: str) -> str:

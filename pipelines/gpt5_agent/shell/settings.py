@@ -9,14 +9,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.sealing import reveal_secret, server_secret
+from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.guard import find_own_names
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -34,12 +33,12 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
+from owui_chat.file_names import shorten_name
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
-_USER_KEYS = ("id", "name", "email", "role")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -53,8 +52,6 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
-    user: Mapping[str, str] = MappingProxyType({})
-    """The id, name, address and role of the user, as far as Open WebUI tells them."""
     tool_ids: frozenset[str] = frozenset()
     """What Open WebUI may put in front of the names of its tools."""
     files: tuple[tuple[str, str], ...] = ()
@@ -86,8 +83,6 @@ def read_inlet_context(
     }
     if (user or {}).get("role") == "admin":
         context["is_admin"] = True
-    if user and forwards_user_info():
-        context["user"] = {key: user.get(key) for key in _USER_KEYS}
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
     if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
@@ -101,18 +96,9 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
     names: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
         if row.get("type") in ("file", "image") and row.get("id"):
-            name = str(row.get("name") or "file")
+            name = shorten_name(str(row.get("name") or "file"))
             names.add(name := f"{number}-{name}" if name in names else name)
             yield str(row["id"]), name
-
-
-def forwards_user_info() -> bool:
-    """Say whether Open WebUI's switch of this name is on for this server, too."""
-    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
-
-
-def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
-    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
 
 
 def _read_tool_id(given: object) -> str:
@@ -130,7 +116,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
-        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -209,7 +194,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key or server_secret(),
+        secret=endpoint.api_key,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -239,8 +224,7 @@ def _read_api_key(valves: Valves) -> str:
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
-    takes_token = valves.AUTH == "entra_id"
-    if not key and not takes_token:
+    if not key:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -250,8 +234,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key="" if takes_token else key,
-        token=key if valves.AUTH == "bearer" else "",
+        api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,

@@ -20,12 +20,7 @@ from pydantic import (
     model_serializer,
 )
 
-from gpt5_agent.shell.sealing import (
-    SECRET_FORMS,
-    seal_secret,
-    seal_servers,
-    seal_values,
-)
+from gpt5_agent.shell.sealing import SECRET_FORMS, seal_secret, seal_values
 from openai_responses.endpoint import DEFAULT_BASE_URL
 from openai_responses.json_input import clamp_number
 
@@ -74,23 +69,6 @@ class Valves(BaseModel):
         description="More headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
-    )
-    AUTH: Literal["key", "bearer", "entra_id"] = Field(
-        default="key",
-        description="How the key is sent: `key` as the server expects it, `bearer` "
-        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
-        "this server instead.",
-    )
-    AUTH_SCOPE: str = Field(
-        default="",
-        description="What an Entra ID token is asked for; if empty, that of Azure's "
-        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
-        default="auto",
-        description="Send Open WebUI's headers about the user, if "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
-        "not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
@@ -183,29 +161,6 @@ class Valves(BaseModel):
 
     # Tools that run in this pipeline
 
-    MCP_SERVERS_JSON: str = Field(
-        default="",
-        description="MCP servers whose tools run here, as a JSON list of objects: "
-        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
-        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
-        f"`env` instead of an address. Tokens, headers and `env` can be {SECRET_FORMS} "
-        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
-        '"authorization": "env:DOCS_TOKEN"}]`.',
-    )
-    ALLOW_STDIO: bool = Field(
-        default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
-        "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program.",
-    )
-    OPENAPI_SERVERS_JSON: str = Field(
-        default="",
-        description="Servers with an OpenAPI document whose operations are tools that "
-        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
-        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
-        f"`timeout`. Tokens and headers can be {SECRET_FORMS} Example: "
-        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
-    )
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
@@ -361,8 +316,3 @@ class Valves(BaseModel):
     @classmethod
     def _seal_values(cls, value: str) -> str:
         return seal_values(value)
-
-    @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
-    @classmethod
-    def _seal_servers(cls, value: str) -> str:
-        return seal_servers(value)

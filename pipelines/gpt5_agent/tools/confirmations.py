@@ -9,7 +9,7 @@ denied. An approval for the chat covers the tool, with the targets that the call
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from gpt5_agent.events import ToolCallRequested
@@ -85,18 +85,13 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
     return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
-def build_confirmation_request(
-    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
-) -> ToolCallRequested:
+def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
-    only_reads = name in reading_tools and not warning
-    return ToolCallRequested(
-        name, arguments, confirmation, warning, only_reads, coverage
-    )
+    return ToolCallRequested(name, arguments, confirmation, warning, coverage)
 
 
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
@@ -184,7 +179,7 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
         "header": "Approve a tool",
         "question": _truncate_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
-        "options": allow + deny if request.only_reads else deny + allow,
+        "options": deny + allow,
         "allow_other": False,
     }
 

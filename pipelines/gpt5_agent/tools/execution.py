@@ -1,8 +1,8 @@
 """Runs the agent's own tools and converts their results for the model and the page.
 
-A result is a list of parts with a `type`; MCP's parts are accepted unchanged. No path
-of a tool is read: a file comes as its bytes. The user gets it as a file of Open WebUI,
-or reads a short text. The texts for the model come from the specification of the agent.
+A result is a list of parts with a `type`. No path of a tool is read: a file comes as
+its bytes. The user gets it as a file of Open WebUI, or reads a short text. The texts
+for the model come from the specification of the agent.
 """
 
 import base64
@@ -13,12 +13,12 @@ from mimetypes import guess_type
 from posixpath import basename
 from typing import Any, NamedTuple
 
-from gpt5_agent.ports import StoreFile, Tool
+from gpt5_agent.ports import HostFileError, StoreFile, Tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_list
 from openai_responses.loop.tools import ToolResult
-from toolbox.remote_tools import RemoteError
+from owui_chat.file_names import shorten_name
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
@@ -39,10 +39,7 @@ _IMAGE_SIGNATURES = {
     "image/gif": None,
 }
 """How the pictures of the page begin that the API can read; GIFs may move."""
-_PART_TYPES = (
-    *("text", "json", "link", "image_link", "image"),
-    *("blob", "resource", "resource_link"),
-)
+_PART_TYPES = ("text", "json", "link", "image_link", "image", "blob")
 
 
 class _ToolFile(NamedTuple):
@@ -90,13 +87,10 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
         case "json":
             return _ResultPart(_format_response(part.get("json")))
         case "link":
-            return _build_link_part(part.get("url"))
-        case "resource_link":
-            return _build_link_part(part.get("uri"))
+            url = part.get("url")
+            return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-        case "resource":
-            return _build_resource_part(as_mapping(part.get("resource")))
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -106,24 +100,11 @@ def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_link_part(url: object) -> _ResultPart:
-    return _ResultPart(f"result link: {url}. please tell user to check it.")
-
-
-def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
-    """Convert a resource of MCP, which has a text or a blob."""
-    text = resource.get("text")
-    if isinstance(text, str):
-        return _ResultPart(text)
-    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
-    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
-
-
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = basename(name) or "file"
+    own = shorten_name(basename(name)) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     if kind not in _IMAGE_SIGNATURES:
         return _ResultPart("", file=_ToolFile(own, kind, content))
@@ -198,9 +179,9 @@ class OwnTools:
         )
         try:
             if self._store_file is None:
-                raise RemoteError("This client is not a chat of Open WebUI.")
-            path = await self._store_file(*file)
-        except RemoteError as refused:
+                raise HostFileError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(file.name, file.content)
+        except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
             note = f"{shown} could not be stored as a file: {refused}{quoted}"

@@ -26,7 +26,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import PIPE
 
-from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
@@ -35,6 +34,7 @@ from toolbox.sandbox.backend import (
     SandboxUnavailable,
     find_program,
 )
+from toolbox.sandbox.processes import ChildProcess, start_process
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
-from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.containers import ContainerBackend
+from toolbox.sandbox.processes import ChildProcess, start_process
 from toolbox.sandbox.runs import (
     RunStopped,
     Sandbox,

@@ -254,7 +254,11 @@ def _unpack_wheels(wheels: Path, folder: Path) -> None:
         path.chmod(0o755)  # whatever the umask of the server
 
 
+_MAX_NAME_LENGTH = 200
+"""Characters of a name that is shown; its end tells more than its begin."""
+
+
 def printable_name(name: str) -> str:
     """Return the last part of a path in a form that can be shown."""
-    last = name.rsplit("/", 1)[-1]
+    last = name.rsplit("/", 1)[-1][-_MAX_NAME_LENGTH:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"

@@ -25,7 +25,7 @@ from openai_responses.json_input import (
 )
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
-    MOST_STRICT_WORK,
+    MAX_STRICT_WORK,
     function_parameters,
 )
 from openai_responses.requests.repairs import tool_name
@@ -185,7 +185,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:

@@ -63,7 +63,7 @@ def test_only_what_is_open_is_kept(
 )
 def test_words_that_open_nothing(may_set: str, words: str) -> None:
     """What nobody may set is one of them."""
-    told = opening_error(may_set).partition("with: ")[2]
+    told = opening_error(may_set).partition("unknown names: ")[2]
     assert told.partition(".")[0] == words
 
 
