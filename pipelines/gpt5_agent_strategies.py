@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import json
 import logging
+import math
 import mimetypes
 import os
 import platform
@@ -61,7 +62,7 @@ from contextlib import (
 )
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -134,61 +135,80 @@ def is_too_deep(value: object) -> bool:
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
+
+
+_KILOBYTE = 1024
 
 
 def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
+_MAX_VALUE_DEPTH = 64
 
 
 class JsonTooLarge(ValueError):
@@ -216,14 +236,14 @@ def json_size(value: object, most: int) -> int:
     """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
@@ -240,13 +260,15 @@ def fits_form(value: object, form: Any) -> bool:
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 
@@ -284,7 +306,8 @@ def as_text(value: object) -> str:
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -467,11 +490,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -488,7 +511,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -498,7 +521,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -509,7 +532,9 @@ def part_text(part: JsonObject) -> str:
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -518,21 +543,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -547,29 +576,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -581,10 +613,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -607,8 +641,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -648,7 +684,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -674,9 +712,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -706,13 +745,15 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
@@ -1236,150 +1277,10 @@ def api_word(word: str | None) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.catalog
+# openai_responses.models.facts
 #
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
-#
-# Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output, fast, ultrafast, ultrafast_until, ultrafast_later.
+# What is known about a model: what it accepts, its limits and its prices.
 # --------------------------------------------------------------------------------------
-
-
-# ruff: noqa: E501 - one model a line reads as a table
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-"""Ids that the API itself serves with another model.
-
-gpt-5.6: OpenAI resolves the short id itself (openai-docs).
-"""
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-"""Names of ours that are never sent.
-
-gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
-"""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.resolve
-#
-# Resolves a model name to an id and to the facts about the model.
-#
-# The first that fits, so that a real id always has priority:
-#
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
-#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
-#
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
-# --------------------------------------------------------------------------------------
-
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
@@ -1391,8 +1292,8 @@ class ModelPrices(NamedTuple):
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
@@ -1405,6 +1306,8 @@ class ModelFacts(NamedTuple):
     is asked for.
     """
 
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     """Lowest first; empty: none, or unknown."""
@@ -1437,251 +1340,15 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
+    context_window: int | None = None
     """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
-    """ISO date."""
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
-
-
-_PLAIN_FACTS = ModelFacts()
-
-
-class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
-    """
-
-    id: str
-    family: str
-    effort: str | None
-    facts: ModelFacts
-    name: str
-    pro: bool = False
-
-    def lowest_effort(self) -> str | None:
-        """Return the cheapest effort known to be accepted."""
-        return self.facts.efforts[0] if self.facts.efforts else None
-
-    def takes_effort(self, effort: str) -> bool:
-        """Say whether the model accepts an effort; if unknown, it may be tried."""
-        if self.facts.efforts:
-            return effort in self.facts.efforts
-        return self.facts.reasoning or not self.facts.known_family
-
-
-def resolve_model(
-    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
-) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
-    if name in overrides:
-        return overrides[name]
-    base, _, effort = name.rpartition("-")
-    model = overrides.get(base)
-    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
-        return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
-
-
-def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
-        return name, None
-    if name in CATALOG_ALIASES:
-        return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
-    if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
-    if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
-    return None
-
-
-def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Resolve a name with an effort at its end.
-
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
-    """
-    base, _, effort = name.rpartition("-")
-    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
-        return None
-    if base.endswith("-codex") and effort == "max":
-        return None
-    model_id, _ = _named_model(base) or (base, None)
-    facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
-
-
-def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
-    undated = _SNAPSHOT_DATE.sub("", model_id)
-    return CATALOG_SERVED_AS.get(undated, undated)
-
-
-def _model_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id, with or without a date, or those of its family.
-
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
-    """
-    for name in (model_id, _model_family(model_id)):
-        if name in CATALOG_FACTS:
-            return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
-
-
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
-
-
-_SIZES = ("mini", "nano", "pro")
-
-
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
-}
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
-    for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -1717,7 +1384,14 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
@@ -1726,11 +1400,12 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -1738,8 +1413,14 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
@@ -1749,7 +1430,15 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < _MILLION
 
 
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -1760,17 +1449,28 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
     """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1794,23 +1494,37 @@ def _are_prices(row: Any) -> bool:
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
+    """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
@@ -1818,9 +1532,11 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
 
 
 # --------------------------------------------------------------------------------------
@@ -1859,7 +1575,7 @@ def hex_digest(text: str) -> str:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
@@ -1881,13 +1597,14 @@ class RecentTexts:
         """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
@@ -1896,7 +1613,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
@@ -1915,13 +1634,20 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -2305,7 +2031,8 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -2321,12 +2048,17 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -2421,45 +2153,63 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
-    level takes two characters at least, so a delta needs no look at its depth.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
-    if event.data == "[DONE]":
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -2474,14 +2224,20 @@ _ODD_EVENT = (
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -2492,24 +2248,27 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    if (annotation := wire.get("annotation")) is None:
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -2524,12 +2283,16 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -2538,36 +2301,47 @@ def _read_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
 
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
@@ -2719,11 +2493,41 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -2734,25 +2538,33 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -2761,11 +2573,20 @@ def _forms(secret: str) -> Iterator[str]:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
@@ -2774,7 +2595,11 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     The password of a `Basic` header follows a user name of unknown length.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -2796,7 +2621,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -2808,7 +2633,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -2816,10 +2641,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -2827,9 +2654,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2838,8 +2669,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -2856,8 +2688,8 @@ class Endpoint:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -2866,17 +2698,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -2886,11 +2725,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -2898,10 +2737,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2911,10 +2753,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -2936,11 +2780,1192 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
+
+_PLAIN_FACTS = ModelFacts()
+
+
+class ResolvedModel(NamedTuple):
+    """What a name stands for.
+
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
+    facts: ModelFacts
+    name: str
+    pro: bool = False
+
+    def lowest_effort(self) -> str | None:
+        """Return the cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
+    if match := _THINKING_NAME.match(name):
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
+    if match := _INSTANT_NAME.match(name):
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """Return the id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
+    if match := _WRAPPED_ID.match(model_id):
+        return _model_facts(match[1])._replace(prices=None)
+    if _O_SERIES_ID.match(model_id):
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
+
+
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
+
+
+_SIZES = ("mini", "nano", "pro")
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -5074,6 +6099,197 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -5126,9 +6342,9 @@ class _Pool:
         """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that is referenced until it is done."""
@@ -5182,29 +6398,41 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
 
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -5213,7 +6441,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        self._heard(False)
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -5226,7 +6454,9 @@ class Deadlines:
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
@@ -5249,8 +6479,9 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end.
@@ -5259,7 +6490,8 @@ class _HttpResponse:
         """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -5273,6 +6505,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -5294,10 +6527,9 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        A body that has ended has no connection.
-
         Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
         """
         connection = self._response.connection
         transport = connection.transport if connection else None
@@ -5331,24 +6563,29 @@ class _HttpResponse:
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
-        status, headers = self._response.status, self._response.headers
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -5365,13 +6602,29 @@ _NEVER_CONNECTED = (
 """The last is of connecting: aiohttp is given no other limit."""
 
 
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -5381,11 +6634,13 @@ class Connections:
 
     def _pool(self) -> _Pool:
         """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -5417,24 +6672,36 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections."""
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -5449,12 +6716,19 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -5468,15 +6742,18 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
@@ -5658,8 +6935,9 @@ class Attempts:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        return ending._replace(sentence=sentence)
 
     @property
     def trace(self) -> Trace:
@@ -6583,7 +7861,7 @@ class Origin(NamedTuple):
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
     """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
@@ -11321,6 +12599,10 @@ class SandboxFile(NamedTuple):
     path: Path
 
 
+_MAX_REMEMBERED_FILES = 1000
+"""Files of one chat, handed out or received: empty ones would need no disk."""
+
+
 class Workspace:
     """What one chat keeps."""
 
@@ -11329,12 +12611,18 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
-        self.received: set[str] = set()
-        """The ids of the attached files that were put into it."""
+        self.received: dict[str, None] = {}
+        """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
+
+    def add_received(self, file_id: str) -> None:
+        """Remember that an attached file was put into it."""
+        self.received[file_id] = None
+        if len(self.received) > _MAX_REMEMBERED_FILES:
+            del self.received[next(iter(self.received))]
 
     def _new_path(self) -> Path:
         return self._folder / str(next(self._numbers))
@@ -11383,7 +12671,7 @@ class Workspace:
 
     def _remove_oldest_files(self) -> None:
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk:
+        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
@@ -11796,7 +13084,7 @@ class SandboxTools:
             )
             workspace.store_archive(spool, reply)
             if "id" in request:
-                workspace.received.add(request["id"])
+                workspace.add_received(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
@@ -11939,6 +13227,11 @@ class NewMessage(NamedTuple):
     format: Literal["markdown", "text"] = "markdown"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
@@ -11953,12 +13246,15 @@ class RunMetadata(NamedTuple):
 
     def describe(self) -> str:
         """Return the line that people read."""
-        rounds, calls = self.rounds, self.tool_calls
-        price = f", {format_money(self.price)}" if self.price else ""
-        return (
-            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
-        )
+        parts = [
+            plural(self.rounds, "round"),
+            plural(self.tool_calls, "tool call"),
+            f"{self.usage.total:,} tokens",
+            f"{self.latency:.1f} s",
+        ]
+        if self.price:
+            parts.append(format_money(self.price))
+        return ", ".join(parts)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -12009,6 +13305,10 @@ AgentEvent = RunEvent | AgentOnlyEvent
 #
 # The interfaces that connect the agent to users, tools, models, listeners and presets.
 # --------------------------------------------------------------------------------------
+
+
+def ignore(event: object) -> None:
+    """Do nothing: for events, lines or results that nobody waits for."""
 
 
 class UserInterface(Protocol):
@@ -12192,6 +13492,11 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
+
+
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
@@ -12199,7 +13504,7 @@ class AgentRequest(NamedTuple):
     messages, `context` what the model gets to read, `notices` what an administrator
     reads above the answer where it `is_new`. `chat` names the user and the chat for which
     approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends. `secret` is the API key, or the server's own without one.
+    the answer ends.
     """
 
     strategy: str
@@ -12216,22 +13521,23 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = repr
-    secret: str = ""
+    on_end: Callable[[RunMetadata], object] = ignore
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of its secret.
+        """Signs what the messages carry of an answer, with a key made of the API key.
 
-        All copies of the pipeline have the API key, and no caller.
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
         """
-        return signer(
-            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
-        )
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)
 
 
 # --------------------------------------------------------------------------------------
@@ -12445,41 +13751,50 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique = {
+    unique_rows = {
         json.dumps(row, sort_keys=True, default=str): row
         for row in rows
         if row is not None
     }
-    found = [
-        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
-    ]
-    return list(dict.fromkeys(source for source in found if source.text.strip()))
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
 def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
     if isinstance(row, str):
         return ContextSource(default_name, row)
     entry = as_mapping(row)
-    more = {**as_mapping(entry.get("metadata")), **entry}
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or default_name,
-        _first_text_field(entry, _TEXT_KEYS)
-        or json.dumps(row, ensure_ascii=False, default=str),
-        _first_text_field(more, _URL_KEYS),
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (as_text(row.get(key)) for key in keys)
-    return next((text for text in texts if text.strip()), "")
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
 
 
 _DEFAULT_WINDOW_TURNS = 10
@@ -12499,17 +13814,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     A turn is a message of the user with all that follows it. System messages before the
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
-    most = _parse_window(policy.strip())
+    window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
-    if not most or len(starts) <= most:
+    if window == 0 or len(starts) <= window:
         return _MemoryWindow(messages)
-    first, kept_from = starts[0], starts[-most]
-    head = [each for each in messages[:first] if each.get("role") == "system"]
-    dropped = len(starts) - most
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
-        [*head, *messages[kept_from:]],
-        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
         "and its earlier reasoning are lost.",
     )
@@ -12527,28 +13843,31 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the messages that the user wrote.
+    """Return the indexes of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    places = enumerate(messages)
-    return [
-        place
-        for place, message in places
-        if message.get("role") == "user"
-        and not (place > 0 and _has_tool_images(messages[place - 1], message))
-    ]
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
 
 
-def _has_tool_images(previous: Message, message: Message) -> bool:
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
     content = message.get("content")
-    part = content[0] if isinstance(content, list) and content else content
-    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
-    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -12586,17 +13905,19 @@ def resolve_host_call(call: Item) -> Item:
     """
     if call.get("name") != CALL_TOOL:
         return call
-    given = parse_json_object(call.get("arguments")) or {}
-    name = given.get("tool_name")
-    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
         return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
     if not isinstance(name, str):
         return call
-    return {**call, "name": name, "arguments": given["params"]}
+    return {**call, "name": name, "arguments": arguments["params"]}
 
 
-_LONGEST_ID = 200
-"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
@@ -12607,9 +13928,9 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     server.
     """
     names: list[str] = []
-    for place, sign in enumerate(name[:_LONGEST_ID]):
-        if sign == "_" and name[:place] in tool_ids:
-            prefix = name[: place + 1]
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
             rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
             names += [rest, prefix + rest]  # the own name may begin like the id
     return names
@@ -12703,13 +14024,15 @@ class GuardedTools:
         return result
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
         call = {"name": name, "arguments": text}
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -12726,11 +14049,15 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
-        if options and value is not None and _option_text(value) not in options:
-            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
 
 
@@ -12738,14 +14065,16 @@ def _read_options(node: object) -> list[str]:
     """Return the allowed values: `enum` of JSON Schema, or `options`."""
     schema = as_mapping(node)
     options = schema.get("enum") or schema.get("options")
-    return list(map(_option_text, as_list(options)))
+    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: Any) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 # --------------------------------------------------------------------------------------
@@ -12780,8 +14109,16 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+    """Return the words of a name, in small letters: `deleteFile` has two."""
+    spaced = ""
+    for character in name:
+        if character.isupper():
+            spaced += f" {character.lower()}"
+        elif character.isalnum():
+            spaced += character
+        else:
+            spaced += " "
+    return spaced.split()
 
 
 _TARGET_WORD = re.compile(
@@ -12793,11 +14130,17 @@ _TARGET_WORD = re.compile(
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say what a tool works on."""
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+        if value is not None and _names_target(name)
     }
+
+
+def _names_target(name: str) -> bool:
+    """Say whether a word of an argument's name is one for a target."""
+    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
 
 
 MAX_QUESTIONS = 3
@@ -12815,9 +14158,9 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of an approval of a call; its place is a call's id or a chat."""
-    call = [place, name, _without_nulls(arguments)]
+def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+    call = [scope, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -12829,7 +14172,8 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
-    name, arguments = str(call["name"]), parse_arguments(call)
+    name = str(call["name"])
+    arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
@@ -12839,15 +14183,17 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    shown = json.dumps(target, ensure_ascii=False, default=str)
-    given = f"with {shown}" if target else "whatever it is given"
-    text = f"Make every call of {name} in this chat, {given}."
+    if target:
+        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
+    else:
+        condition = "whatever it is given"
+    text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = list(map(_build_question, requests))
+    questions = [_build_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
     arguments = {"questions": questions, "allow_other": False}
@@ -12902,31 +14248,39 @@ def _without_nulls(value: Any) -> Any:
     """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
-            key: _without_nulls(one) for key, one in value.items() if one is not None
+            key: _without_nulls(inner)
+            for key, inner in value.items()
+            if inner is not None
         }
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
 
 
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
+    """Return a question in the form of the host's `ask_user`."""
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    # The page recommends the first (tools/builtin.py, ask_user).
+    options = [
+        {"label": _DENY, "description": "Do not make this call."},
+        {"label": _ALLOW, "description": "Make this call, once."},
+    ]
     if request.coverage:
-        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    deny = [{"label": _DENY, "description": "Do not make this call."}]
+        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
-        "options": deny + allow,
+        "options": options,
         "allow_other": False,
     }
 
 
 def _truncate_question(text: str) -> str:
+    """Return a text that the host shows whole, with a note if it was cut."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -12938,16 +14292,20 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
+    """Return the confirmation ids of the questions in a call of `ask_user`."""
     text = as_mapping(call.get("function")).get("arguments")
     rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
 def _read_decision(answer: object) -> Decision:
+    """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     if label == _ALLOW:
         return "once"
-    return "chat" if label == _ALLOW_CHAT else "deny"
+    if label == _ALLOW_CHAT:
+        return "chat"
+    return "deny"
 
 
 # --------------------------------------------------------------------------------------
@@ -12998,25 +14356,28 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
+    turns = _read_turns(run, sign)
     answers = read_confirmations(run)
-    left = drop_question_calls(run)
-    outputs = _read_outputs(left)
-    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    closed = drop_question_calls(run)
+    outputs = _read_outputs(closed)
+    calls: list[Mapping[str, Any]] = []
+    round_count = 0
+    for message in closed:
+        calls_of_round = read_tool_calls(message)
+        if calls_of_round:
+            round_count += 1
+            calls += calls_of_round
     open_turn = _find_open_turn(turns, outputs, answers)
+    if open_turn:
+        round_count += 1
     return EarlierRounds(
-        rounds=len(groups) + bool(open_turn),
-        calls=sum(map(len, groups)),
+        rounds=round_count,
+        calls=len(calls),
         usage=_sum_usage(turns),
-        seconds=sum(map(_read_seconds, turns)),
-        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        seconds=sum(_read_seconds(turn) for turn in turns),
+        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
-        signed_calls=tuple(
-            item
-            for turn in (turns if answers else ())
-            for item, _ in turn.items
-            if is_call(item) and item.get("name")
-        ),
+        signed_calls=_find_signed_calls(turns) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -13026,12 +14387,42 @@ def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
-    rows = (message.get(DETAILS_FIELD) for message in messages)
-    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
-    styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    found = (one for note in notes for one in styles if one == note.get("style"))
-    allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return next(found, None), frozenset(map(str, allowed))
+    style: ChosenStyle | None = None
+    permissions: set[str] = set()
+    for turn in _read_turns(messages, sign):
+        style = style or _read_style(turn)
+        permissions.update(
+            str(permission) for permission in as_list(turn.notes.get("allowed"))
+        )
+    return style, frozenset(permissions)
+
+
+def _read_style(turn: DetailTurn) -> ChosenStyle | None:
+    """Return the style of policies that an answer noted."""
+    match turn.notes.get("style"):
+        case "full":
+            return "full"
+        case "lean":
+            return "lean"
+    return None
+
+
+def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
+    """Return the answers of the model that messages carry as details."""
+    turns: list[DetailTurn] = []
+    for message in messages:
+        turns += read_details(message.get(DETAILS_FIELD), sign)
+    return turns
+
+
+def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
+    """Return the calls that this pipeline signed: only those kept their names."""
+    return tuple(
+        item
+        for turn in turns
+        for item, _ in turn.items
+        if is_call(item) and item.get("name")
+    )
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -13048,24 +14439,36 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(item for item, _ in turns[-1].items) if turns else ()
+    """Return the items of the last answer if its calls wait for these approvals."""
+    if not (turns and answers):
+        return ()
+    items = tuple(item for item, _ in turns[-1].items)
     calls = [item for item in items if is_call(item)]
-    answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
-    is_ours = bool(calls) and all(call.get("name") for call in calls)
-    return items if answers and is_ours and not answered else ()
+    if not calls or any(call.get("call_id") in outputs for call in calls):
+        return ()
+    # A call that this pipeline did not sign has no name: nothing continues with it.
+    if not all(call.get("name") for call in calls):
+        return ()
+    return items
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    """Return the tokens of all answers; None if none noted any."""
     usage: Usage | None = None
     for turn in turns:
-        given = as_mapping(turn.notes.get("usage"))
-        fields = ((name, given.get(name)) for name in Usage._fields)
-        counts: dict[str, Any] = {
-            k: v for k, v in fields if isinstance(v, int) and v >= 0
-        }
-        usage = add_usage(usage, Usage(**counts) if counts else None)
+        usage = add_usage(usage, _read_usage(turn))
     return usage
+
+
+def _read_usage(turn: DetailTurn) -> Usage | None:
+    """Return the tokens that an answer noted; None if it noted none."""
+    noted = as_mapping(turn.notes.get("usage"))
+    counts: dict[str, Any] = {}
+    for name in Usage._fields:
+        count = noted.get(name)
+        if isinstance(count, int) and count >= 0:
+            counts[name] = count
+    return Usage(**counts) if counts else None
 
 
 def _read_seconds(turn: DetailTurn) -> float:
@@ -13074,26 +14477,35 @@ def _read_seconds(turn: DetailTurn) -> float:
 
 
 def _find_failed_calls(
-    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+    calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in chain.from_iterable(groups):
+    """Yield the calls of the host's tools that failed."""
+    for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {key: function.get(key) for key in ("name", "arguments")}
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
-    return (row for row in rows if isinstance(row, dict))
+    """Yield the calls of our own tools that failed, which answers noted."""
+    for turn in turns:
+        for call in as_list(turn.notes.get("failed")):
+            if isinstance(call, dict):
+                yield call
 
 
 def _is_failed_output(text: str) -> bool:
+    """Say whether an output is that of a failed call, ours or the host's."""
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
     if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
-    return list(parse_json_object(text) or ()) == ["error"]
+    output = parse_json_object(text)
+    return output is not None and output.keys() == {"error"}
 
 
 # --------------------------------------------------------------------------------------
@@ -13183,13 +14595,12 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
     """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
-    given = parse_json_object(text)
-    if given is None:
+    policies = parse_json_object(text)
+    if policies is None:
         return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
     return {
-        key: given[key]
-        for key in (*_POLICY_TAGS, "extra_policy")
-        if as_text(given.get(key)).strip()
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
     }
 
 
@@ -13198,7 +14609,9 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
 
 
@@ -13241,33 +14654,47 @@ def find_preset(name: str, folder: str = "") -> Guide:
     if not name:
         return Guide(system_prompt="")
     path = _find_preset_file(name, folder)
-    try:
-        return _read_preset_file(path) if path else _PRESETS[name]
-    except (OSError, ValueError):
-        problem = "cannot be read as a preset"
-    except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
-    raise InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
+    if path:
+        return _read_preset_file(name, path)
+    if name in _PRESETS:
+        return _PRESETS[name]
+    known_names = ", ".join(_PRESETS)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
     )
 
 
 def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
     if not folder.strip():
         return ""
-    home = realpath(folder.strip())
+    folder_path = realpath(folder.strip())
     try:
-        path = realpath(join(home, f"{name}.json"))
+        path = realpath(join(folder_path, f"{name}.json"))
         getsize(path)
     except (OSError, ValueError):
         return ""
-    return path if commonpath((home, path)) == home else ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
 
 
-def _read_preset_file(path: str) -> Guide:
-    with open(path, encoding="utf-8") as file:
-        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -13322,14 +14749,17 @@ class _ResultPart(NamedTuple):
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     """Return whether a tool failed, and its parts; raises InvalidRequest."""
-    failed, content = False, result
+    failed = False
+    content = result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
-        failed, content = result.get("isError") is True, result["content"]
+        failed = result.get("isError") is True
+        content = result["content"]
     rows = as_list(content)
-    if rows and all(map(_is_part, rows)):
-        return failed, list(map(_convert_part, rows))
-    text = result if isinstance(result, str) else _format_response(result)
-    return failed, [_ResultPart(text)]
+    if rows and all(_is_part(row) for row in rows):
+        return failed, [_convert_part(row) for row in rows]
+    if isinstance(result, str):
+        return failed, [_ResultPart(result)]
+    return failed, [_ResultPart(_format_response(result))]
 
 
 def _is_part(row: object) -> bool:
@@ -13337,11 +14767,14 @@ def _is_part(row: object) -> bool:
 
 
 def _format_response(value: object) -> str:
+    """Return a value that is no text as the model reads it."""
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
-    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
+    """Convert a part of one of the known types; raises InvalidRequest."""
+    name = _read_text_field(part, "name")
+    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -13353,29 +14786,30 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "image":
-            mime = mime or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), mime, name)
+            media_type = media_type or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = shorten_name(basename(name)) or "file"
-    kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(own, kind, content))
-    begin = _IMAGE_SIGNATURES[kind]
-    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    seen = url if begin and content.startswith(begin) else ""
-    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
+    file_name = shorten_name(basename(name)) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _decode_base64(data: object) -> bytes:
+    """Return bytes, or those of a base64 text; raises InvalidRequest."""
     if isinstance(data, bytes):  # a tool of this program
         return data
     try:
@@ -13386,10 +14820,13 @@ def _decode_base64(data: object) -> bytes:
 
 def _quote_text(content: bytes) -> str:
     """Return a short text as a block of code; empty for anything else."""
-    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
-    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+    if not content or len(content) > _MAX_SHOWN_BYTES:
         return ""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    text = content.decode("utf-8", "replace")
+    if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
+        return ""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"\n\n{fence}\n{text}\n{fence}"
 
 
@@ -13418,23 +14855,39 @@ class OwnTools:
         texts: list[str] = []
         notes: list[str] = []
         for part in parts:
-            text, note = part.text, ""
-            if part.file:
-                text, note = await self._give_file(part.file, len(notes))
+            if part.file is None:
+                texts.append(part.text)
+                continue
+            text, note = await self._give_file(part.file, len(notes))
             texts.append(text)
-            notes += [note] * bool(note)
-        images = [part.image for part in parts if part.image]
-        card = {"images": images, "notes": notes}
-        text = "\n".join(texts)
-        seen = list(filter(None, map(self._build_image, parts)))
-        output = [{"type": "input_text", "text": text}, *seen] if seen else text
-        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+            if note:
+                notes.append(note)
+        output = self._build_output("\n".join(texts), parts)
+        return ToolResult(output, failed, _build_card(parts, notes))
 
-    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
-        """Return what the model and the user read of a file; store it if possible."""
-        if given >= _MAX_FILES:
+    def _build_output(
+        self, text: str, parts: Sequence[_ResultPart]
+    ) -> str | list[Item]:
+        """Return what the model gets: a text, with pictures if it may see any."""
+        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        if not images:
+            return text
+        return [
+            {"type": "input_text", "text": text},
+            *(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+                for url in images
+            ),
+        ]
+
+    async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
+        """Return what the model and the user read of a file; store it if possible.
+
+        `file_count` files of the call went to the user already.
+        """
+        if file_count >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
-        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        name = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)  # as Markdown shows it
         text = (
             f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
         )
@@ -13445,17 +14898,26 @@ class OwnTools:
         except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
-            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
-        return f"{text} is sent to the user.", f"[{shown}]({path})"
+        return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _build_image(self, part: _ResultPart) -> Item | None:
-        """Return a picture for the model; None if it has seen enough of them."""
-        self._images_left -= bool(part.seen)
-        self._characters_left -= len(part.seen)
-        if not part.seen or min(self._images_left, self._characters_left) < 0:
-            return None
-        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
+    def _may_see(self, url: str) -> bool:
+        """Count a picture; say whether the model may still see one of its size."""
+        self._images_left -= 1
+        self._characters_left -= len(url)
+        return self._images_left >= 0 and self._characters_left >= 0
+
+
+def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows beside a call."""
+    card: dict[str, Any] = {}
+    images = [part.image for part in parts if part.image]
+    if images:
+        card["images"] = images
+    if notes:
+        card["notes"] = list(notes)
+    return card
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -13502,47 +14964,47 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona, sign = request.persona, request.sign
-    earlier = read_earlier_rounds(request.messages, sign)
-    noted_style, permissions = read_chat_notes(request.messages, sign)
+    persona = request.persona
+    earlier = read_earlier_rounds(request.messages, request.sign)
+    noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items, cut = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier, sign
+    origin = origin_at(model.family, request.endpoint)
+    system_text, items, cut_note = _build_history(
+        messages, origin, earlier, request.sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
-    built = build_request(
+    first_request = build_request(
         model,
         _build_instructions(persona, style, system_text, sources),
         [*build_memory_items(persona.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
-    host_schemas = {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.schemas
-    }
-    shown = () if earlier.is_continuation else sources
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        name = names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
     return PreparedRun(
-        model,
-        built,
-        names,
-        own,
-        host_schemas,
-        earlier,
-        style,
-        shown,
-        cut or memory.note,
-        permissions,
+        model=model,
+        request=first_request,
+        names=names,
+        own_tools=own_tools,
+        host_schemas=host_schemas,
+        earlier_rounds=earlier,
+        style=style,
+        sources=() if earlier.is_continuation else sources,
+        note=cut_note or memory.note,
+        permissions=permissions,
     )
 
 
 def _resolve_calling_model(name: str) -> ResolvedModel:
+    """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)
     if not model.facts.functions:
         raise InvalidRequest(
@@ -13559,24 +15021,34 @@ def _build_history(
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
-    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    system_text, parts = parse_messages(drop_question_calls(closed))
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, sign)
+    system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    is_readable = maker is not None and reader.can_decrypt(maker)
+    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
-    last = max(place for place, details in rows if read_details(details, sign))
-    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
-    return [*messages[:last], bare, *messages[last + 1 :]]
+    """Return the messages without the details of the last answer that has any."""
+    last = max(
+        index
+        for index, message in enumerate(messages)
+        if read_details(message.get(DETAILS_FIELD), sign)
+    )
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
     if not query.strip():
         return messages
     starts = find_turn_starts(messages)
@@ -13588,8 +15060,11 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         for part in as_list(messages[last].get("content"))
         if as_mapping(part).get("type") not in ("text", "input_text")
     ]
-    text: Any = [{"type": "text", "text": query}, *others] if others else query
-    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _build_instructions(
@@ -13598,27 +15073,31 @@ def _build_instructions(
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
+    """Return the system instruction, then the context."""
     texts = (persona.guide.system_prompt, persona.instruction, system_text)
-    base = "\n\n".join(filter(None, map(str.strip, texts)))
-    text = build_system_instruction(base, persona.overrides, style)
-    return "\n\n".join(filter(None, (text, format_context(sources))))
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(base, persona.overrides, style)
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
     """Return the host's tools and ours; ours win over one of the same name.
 
-    Of too many the last are left out: those of our servers.
+    Of too many the last are left out.
     """
-    log, own_tools = request.log, request.own_tools.tools
-    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
-    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
+    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+    )
     functions = [
         tool
-        for tool in merge_tools(hosts, ours)
+        for tool in merge_tools(host_tools, own_tools)
         if tool.get("type") in ("function", "custom")
     ]
-    if extra := functions[_MAX_TOOLS:]:
-        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+    excess = len(functions) - _MAX_TOOLS
+    if excess > 0:
+        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
         functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
@@ -13628,10 +15107,16 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
-    default = {"temperature": request.persona.guide.temperature}
-    return {**default, **given, "tool_choice": choice if tools else None}
+    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    for key, value in request.body.items():
+        if value is not None:
+            body[key] = value
+    body["tool_choice"] = None
+    if tools:
+        body["tool_choice"] = responses_tool_choice(
+            request.body.get("tool_choice"), tools, names
+        )
+    return body
 
 
 # --------------------------------------------------------------------------------------
@@ -13667,16 +15152,7 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         if isinstance(event, ItemEvent):
-            index = self._first + event.output_index
-            self.next_index = max(self.next_index, index + 1)
-            checked = self._check_event(event._replace(output_index=index))
-            if checked is None:
-                return
-            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-            if self.held_events or (self._holds_calls and begins_call):
-                self.held_events.append(checked)
-            else:
-                yield checked
+            yield from self._process_item_event(event)
         elif isinstance(event, ResponseDone) and self.held_events:
             self.held_events.append(event)
         else:
@@ -13691,7 +15167,21 @@ class AnswerEvents:
             if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
+    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
+        """Yield an event of an item under its index in the run, or hold it back."""
+        index = self._first + event.output_index
+        self.next_index = max(self.next_index, index + 1)
+        checked = self._check_event(event._replace(output_index=index))
+        if checked is None:
+            return
+        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+        if self.held_events or (self._holds_calls and begins_call):
+            self.held_events.append(checked)
+        else:
+            yield checked
+
     def _check_event(self, event: ItemEvent) -> ItemEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -13699,13 +15189,14 @@ class AnswerEvents:
         if not is_call(event.item):
             self.items[event.output_index] = event.item
             return event
-        place = self._calls.get(str(event.item.get("call_id")))
-        if place is None or not event.item.get("name"):
+        index = self._calls.get(str(event.item.get("call_id")))
+        if index is None or not event.item.get("name"):
             return None
-        self.items[place] = event.item
-        return event._replace(output_index=place, item=self._rename_call(event.item))
+        self.items[index] = event.item
+        return event._replace(output_index=index, item=self._rename_call(event.item))
 
     def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -13714,6 +15205,7 @@ class AnswerEvents:
         return None
 
     def _rename_call(self, call: Item) -> Item:
+        """Return a call under the name that is shown."""
         return {**call, "name": self._original_name(str(call["name"]))}
 
 
@@ -13745,8 +15237,10 @@ class Transcript:
         return ItemAdded(index, call), ItemDone(index, call)
 
     def _take_index(self) -> int:
+        """Return a free index."""
+        index = self.next_index
         self.next_index += 1
-        return self.next_index - 1
+        return index
 
 
 # --------------------------------------------------------------------------------------
@@ -14036,35 +15530,47 @@ class DelegateTool(NamedTuple):
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
-        own, budget = self.request.own_tools, self.request.budget
-        persona, names = self.request.persona, args.get("tools")
-        tools = [
-            tool
-            for tool in own.tools
-            if own.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
+        try:
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.budget, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
+
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        budget = self.request.budget
+        persona = self.request.persona
         rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
         instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        asked = self.request._replace(
+        return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
             persona=persona._replace(instruction=instruction),
             budget=budget._replace(iterations=rounds),
-            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
             query="",
             context=None,
         )
-        left = self.totals.seconds_left
-        try:
-            async with (
-                self.slots,
-                asyncio.timeout(_TASK_SECONDS if left is None else left),
-            ):
-                totals = RunTotals(asked.budget, self.totals)
-                return await self.run_task(asked, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
 
 
 # --------------------------------------------------------------------------------------
@@ -14406,35 +15912,51 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        settings, choice = self._settings, self._tool_choice(bool(tools))
+        settings = self._settings
         request = self._request.model_copy(
-            update={"input": [*history], "tool_choice": choice}
+            update={
+                "input": [*history],
+                "tool_choice": self._tool_choice(bool(tools)),
+            }
         )
         events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
-                    repairs = (*self._request.repairs, event.repair)
-                    self._request = self._request.model_copy(
-                        update={"repairs": repairs}
-                    )
+                    self._add_repair(event.repair)
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
                     yield event
         self._tools_ran = True
 
+    def _add_repair(self, repair: Repair) -> None:
+        """Change later requests of this run in the same way."""
+        repairs = (*self._request.repairs, repair)
+        self._request = self._request.model_copy(update={"repairs": repairs})
+
     def _tool_choice(self, may_call: bool) -> object:
-        choice = self._request.tool_choice
+        """Return what the next request says about calls.
+
+        A choice that forces a tool holds until tools ran once.
+        """
         if not may_call:
             return "none" if self._request.tools else None
+        choice = self._request.tool_choice
         return next_tool_choice(choice) if self._tools_ran else choice
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
-    return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
+    """Return what an answer came to; calls of a failed one are not made."""
+    calls: tuple[Item, ...] = ()
+    if not ended.ending.is_failure:
+        calls = tuple(item for item in ended.output if is_call(item))
+    return ModelAnswer(
+        is_final=not calls,
+        tool_calls=calls,
+        text_content=read_answer_text(ended.output),
+        run_end=ended,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -14798,14 +16320,15 @@ class _AnswerReader:
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         """Cancel `task` when the lease has ended; wait while a reader waits."""
-        rest = self._lease_seconds
-        while rest > 0:
-            await asyncio.sleep(rest)
-            left_at = self._last_read_at
-            if left_at is None:
-                rest = self._beat_seconds
+        seconds_left = self._lease_seconds
+        while seconds_left > 0:
+            await asyncio.sleep(seconds_left)
+            last_read_at = self._last_read_at
+            if last_read_at is None:
+                seconds_left = self._beat_seconds
             else:
-                rest = left_at + self._lease_seconds - monotonic_seconds()
+                lease_end = last_read_at + self._lease_seconds
+                seconds_left = lease_end - monotonic_seconds()
         if task is not None:
             task.cancel()
 
@@ -14850,12 +16373,14 @@ class AsyncBridge:
         """Cancel everything, then end the thread; later work is refused."""
         with self._lock:
             self._is_closed = True
-            thread, loop = self._thread, self._loop
+            thread = self._thread
+            loop = self._loop
         if thread and loop and thread.is_alive():
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed."""
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -14865,6 +16390,7 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Start the thread, return its event loop."""
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
             target=self._run_thread, args=(started,), name="agent", daemon=True
@@ -14891,25 +16417,25 @@ class AsyncBridge:
 
 
 def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
-    """Close the bridge when the process is told to end; return what undoes this.
+    """Close the bridge when the process has to end; return what undoes this.
 
     The server itself waits for open answers before it calls `on_shutdown`. Its own loop
     hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
     """
-    before = signal.getsignal(signal.SIGTERM)
+    previous_handler = signal.getsignal(signal.SIGTERM)
 
-    def end(number: int, frame: Any) -> None:
+    def close_and_pass_on(number: int, frame: Any) -> None:
         Thread(target=bridge.close, daemon=True).start()
-        if callable(before):
-            before(number, frame)
+        if callable(previous_handler):
+            previous_handler(number, frame)
 
-    def undo() -> None:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, before)
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is close_and_pass_on:
+            signal.signal(signal.SIGTERM, previous_handler)
 
-    if callable(before) and current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, end)
-    return undo
+    if callable(previous_handler) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, close_and_pass_on)
+    return restore
 
 
 # --------------------------------------------------------------------------------------
@@ -14963,7 +16489,6 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Names of what a browser runs: `.html`, `.xhtml`, `.svg`, `.xml` and their kin."""
 
 
 class HostFiles:
@@ -15187,9 +16712,9 @@ def seal_secret(typed: str) -> str:
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
     try:
-        fernet = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet.generate_key())
-        token = fernet(_read_sealing_key()).encrypt(text.encode())
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
+        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
@@ -15197,34 +16722,41 @@ def seal_secret(typed: str) -> str:
 
 def server_secret() -> str:
     """Return a secret that only this server has; another one each time without a file."""
-    with suppress(ImportError, OSError, ValueError):
-        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+    try:
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
-    return os.urandom(32).hex()
+    except (ImportError, OSError, ValueError):
+        return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    given = parse_json_object(typed)
-    if given is None:
+    values = parse_json_object(typed)
+    if values is None:
         return seal_secret(typed)
-    return json.dumps(
-        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
-    )
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
     """Return the secret that `stored` stands for; raises InvalidRequest without it."""
-    kind, _, place = stored.strip().partition(":")
-    match f"{kind}:":
-        case "env:":
-            secret = os.environ.get(place.strip(), "")
-        case "file:":
-            secret = _read_secret_file(place.strip())
-        case "sealed:":
-            secret = _decrypt(place)
+    text = stored.strip()
+    kind, _, reference = text.partition(":")
+    match kind:
+        case "env":
+            secret = os.environ.get(reference.strip(), "")
+        case "file":
+            secret = _read_secret_file(reference.strip())
+        case "sealed":
+            secret = _decrypt(reference)
         case _:
-            return stored.strip()
+            return text
     if secret.strip():
         return secret.strip()
     raise InvalidRequest(
@@ -15235,6 +16767,7 @@ def reveal_secret(stored: str, valve: str) -> str:
 
 
 def _read_secret_file(path: str) -> str:
+    """Return the text of a file, as much as a secret can have; empty without it."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_MAX_SECRET_CHARACTERS)
@@ -15243,17 +16776,20 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
+    """Return what was sealed; empty if the key or the package is not there."""
     try:
         package = import_module(_FERNET)
     except ImportError:
         return ""
     try:
-        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+        fernet = package.Fernet(_read_sealing_key())
+        return str(fernet.decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
 def _read_sealing_key() -> bytes:
+    """Return the key of this server; raises OSError without its file."""
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
@@ -15592,6 +17128,8 @@ CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
+_MIN_COMPACTION_TOKENS = 1000
+"""The API refuses a lower threshold."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -15629,34 +17167,46 @@ class PipelineCaller(NamedTuple):
 def read_inlet_context(
     body: Mapping[str, Any], user: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
     metadata = as_mapping(body.get("metadata"))
     context: dict[str, Any] = {
         key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
     }
-    if (user or {}).get("role") == "admin":
+    if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
-    if tool_ids := as_list(metadata.get("tool_ids")):
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
         context["tool_ids"] = tool_ids
-    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
-        rows = map(as_mapping, files)
-        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
     return context
 
 
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; no name comes twice."""
-    names: set[str] = set()
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") in ("file", "image") and row.get("id"):
-            name = shorten_name(str(row.get("name") or "file"))
-            names.add(name := f"{number}-{name}" if name in names else name)
-            yield str(row["id"]), name
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
 
 
-def _read_tool_id(given: object) -> str:
+def _read_tool_id(reference: object) -> str:
     """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(given).partition("|")[0]
+    tool_id = str(reference).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
         tool_id = tool_id.removeprefix(kind)
     return tool_id
@@ -15676,7 +17226,10 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -15686,80 +17239,105 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
 
-    def choose_text(self, key: str, otherwise: str) -> str:
+    def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
-        given = self.body.get(key)
-        if isinstance(given, Mapping | list):
-            return json.dumps(given)
-        return given if isinstance(given, str) and given.strip() else otherwise
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
 
 
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body, choose_text = question.valves, question.body, question.choose_text
-    iterations = body.get("maximum_iterations")
+    valves = question.valves
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
         notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.line(json.dumps(metadata.wire()))
+
     return AgentRequest(
         strategy=question.strategy,
-        model=choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL),
         messages=question.messages,
-        body=body,
+        body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=Persona(
-            choose_text("instruction", valves.INSTRUCTION),
-            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
-            valves.POLICY_STYLE,
-            find_preset(valves.PRESET, valves.PRESETS_DIR),
-        ),
-        budget=AgentLimits(
-            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
-            valves.MAXIMUM_SECONDS,
-            valves.MAXIMUM_TOKENS,
-        ),
-        own_tools=OwnToolSettings(
-            question.tools,
-            Approver(
-                rules,
-                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
-            ),
-            CallLimits(
-                seconds=valves.TOOL_TIMEOUT_SECONDS,
-                characters=valves.TOOL_OUTPUT_CHARACTERS,
-            ),
-            question.can_ask,
-            valves.DELEGATION,
-            question.store_file,
-        ),
-        query=choose_text("query", ""),
-        context=body.get("context") or valves.CONTEXT or None,
+        persona=_build_persona(question),
+        budget=_build_agent_limits(question),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key,
         log=log.line,
         debug=valves.DEBUG,
-        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+        on_end=log_metadata,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    """Return who the agent is: the request decides before the valves."""
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_agent_limits(question: AgentInput) -> AgentLimits:
+    """Return when the agent has to answer."""
+    valves = question.valves
+    return AgentLimits(
+        iterations=clamp_number(
+            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        ),
+        seconds=valves.MAXIMUM_SECONDS,
+        tokens=valves.MAXIMUM_TOKENS,
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
     )
 
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
-    given = question.body.get(name)
-    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return default if given is None else read_bool(name, given)
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -15770,6 +17348,10 @@ def read_api_key(valves: Valves) -> str:
 
 
 def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
     key = reveal_secret(valves.API_KEY, "API_KEY")
     return key or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -15799,15 +17381,21 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if given is not None:
-        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    raise valve_error(problem, example, place="the valves of this pipeline")
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if headers is None:
+        raise valve_error(
+            "EXTRA_HEADERS is not a JSON object of texts",
+            '{"X-Team": "blue"}',
+            place="the valves of this pipeline",
+        )
+    return {
+        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
+    }
 
 
 def _build_run_limits(valves: Valves) -> Limits:
+    """Return the limits of one request, in seconds, and how often it is retried."""
     timeouts = Timeouts(
         connect=valves.CONNECT_TIMEOUT_SECONDS,
         first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
@@ -15817,25 +17405,40 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    valves, caller = question.valves, question.caller
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    most = valves.COMPACTION_TOKENS
-    window = model.facts.context or 2 * most
-    threshold = max(min(most, window // 2), 1000)  # the API refuses less
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = most and not endpoint.is_azure
-    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
-        stream=streams and valves.ENABLE_STREAM,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction if compacts else None,
+            "context_management": _build_compaction(question, endpoint),
         },
     )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    valves = question.valves
+    threshold = valves.COMPACTION_TOKENS
+    if threshold == 0 or endpoint.is_azure:
+        return None
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    window = model.facts.context_window
+    if window:
+        threshold = min(threshold, window // 2)
+    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
+    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -15904,7 +17507,12 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
@@ -15918,6 +17526,10 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
 
 
 class OwnToolPool:
@@ -15934,6 +17546,7 @@ class OwnToolPool:
         if not valves.SANDBOX:
             return ()
         sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -15956,6 +17569,12 @@ class OwnToolPool:
         """End all runs, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
+
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
 
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
@@ -16000,55 +17619,94 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    return {"execution_metadata": metadata.wire()} if metadata else {}
+    """Return the field of a result that holds the metadata; empty without any."""
+    if metadata is None:
+        return {}
+    return {"execution_metadata": metadata.wire()}
 
 
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    if not isinstance(event, ToolOutput):
+        return
+    images = [
+        {"type": "image_url", "image_url": {"url": url}}
+        for url in event.card.get("images", ())
+    ]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
 def _read_note(event: RunEvent) -> str:
-    """Return what a person reads of the files of a tool."""
-    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
-    return "\n\n".join(notes)
+    """Return what a person reads of the files of a tool; empty for other events."""
+    if not isinstance(event, ToolOutput):
+        return ""
+    return "\n\n".join(event.card.get("notes", ()))
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
+    """Return a text of the context as a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        data = chunk["event"]["data"]
-        data["source"]["url"] = data["metadata"][0]["source"] = source.url
+        shown = chunk["event"]["data"]
+        shown["source"]["url"] = source.url
+        # `[1]` in a text refers to the first distinct value of this key.
+        shown["metadata"][0]["source"] = source.url
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
+    """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe()
-    if notes:
-        line += f", {notes} note{'s'[: notes != 1]}"
+    if note_count:
+        line = f"{line}, {plural(note_count, 'note')}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
-def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
-    data = {"description": line, "done": True, "action": action, **more}
-    return host_event("status", data)
+def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
+    """Return a line above the answer; the host stores its `fields` with it."""
+    return host_event(
+        "status", {"description": line, "done": True, "action": action, **fields}
+    )
 
 
 def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
-    step = event.step if isinstance(event, StepEnded) else event
-    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
-    detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
-        data = {**fields, "parent": step.parent, "status": "start", **detail}
-        return host_event("agent:log", data)
-    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
-    tokens = {"tokens": event.usage.total} if event.usage else {}
-    more = {**fields, **tokens, **detail}
-    return _build_status_chunk(format_step(event), "agent_log", more)
+        return host_event("agent:log", _build_started_step(event))
+    return _build_status_chunk(
+        format_step(event), "agent_log", _build_ended_step(event)
+    )
+
+
+def _build_started_step(step: StepStarted) -> dict[str, Any]:
+    """Return a step that begins as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": step.id,
+        "kind": step.kind,
+        "label": step.label,
+        "parent": step.parent,
+        "status": "start",
+    }
+    if step.detail:
+        fields["detail"] = step.detail
+    return fields
+
+
+def _build_ended_step(event: StepEnded) -> dict[str, Any]:
+    """Return a step that has ended as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": event.step.id,
+        "kind": event.step.kind,
+        "label": event.step.label,
+        "status": "finish",
+        "seconds": round(event.seconds, 3),
+    }
+    if event.usage:
+        fields["tokens"] = event.usage.total
+    if event.detail:
+        fields["detail"] = event.detail
+    return fields
 
 
 class HostRenderer:
@@ -16059,8 +17717,11 @@ class HostRenderer:
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin, self._sign = origin, sign
-        self._first_place = self._note_count = 0
+        self._origin = origin
+        self._sign = sign
+        self._round_start = 0
+        """How many items were shown before the current round."""
+        self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -16088,35 +17749,44 @@ class HostRenderer:
 
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
-        items, ending = self._native.shown.items, self._run_end.ending
+        items = self._native.shown.items
+        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
-        early = error_chunk(ending.sentence) if ending.is_failure else {}
-        stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
+        if ending.is_failure:
+            result |= error_chunk(ending.sentence)
+        if items:
+            result["output"] = items
+        return result | _metadata_fields(self._metadata)
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if (
-            isinstance(event, StepStarted)
-            and event.kind == "round"
-            and not event.parent
-        ):
-            self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.shown.items)
+        """Remember where a round of the answer begins; tasks have rounds of their own."""
+        match event:
+            case StepStarted(kind="round", parent=""):
+                self._thoughts.begin_round(may_call=event.may_call)
+                self._round_start = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        self._note_count += isinstance(event, Status)
+        """Yield an event of the API's run, then the files of a tool."""
+        if isinstance(event, Status):
+            self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.shown.items)
-            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-            yield from self._native.render(ItemAdded(index, item))
-            yield from self._native.render(ItemDone(index, item, shown=note))
+        note = _read_note(event)
+        if note:
+            yield from self._render_note(note)
         yield from _build_image_chunks(event)
 
+    def _render_note(self, note: str) -> Iterator[Chunk]:
+        """Yield a note as if the model had said it; its index is no other item's."""
+        index = -1 - len(self._native.shown.items)
+        item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+        yield from self._native.render(ItemAdded(index, item))
+        yield from self._native.render(ItemDone(index, item, shown=note))
+
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)
@@ -16127,24 +17797,30 @@ class HostRenderer:
         If there is no thought, one is made where the host goes on, or where approvals
         for the chat have to be kept.
         """
-        place = self._thought_place()
-        if place is None and (event.goes_on or event.notes.get("allowed")):
+        thought_index = self._find_thought()
+        needs_carrier = event.goes_on or bool(event.notes.get("allowed"))
+        if thought_index is None and needs_carrier:
             yield from self._render_shown(self._thoughts.build_carrier())
-            place = self._thought_place()
-        if place is not None:
-            pairs = [
-                (item, self._thoughts.get_text(index)) for index, item in event.items
-            ]
-            details = write_details(
-                event.name, pairs, self._origin, event.notes, self._sign
-            )
-            thought = {**self._native.shown.items[place], "reasoning_details": details}
-            yield self._native.shown.end(place, thought)
+            thought_index = self._find_thought()
+        if thought_index is None:
+            return
+        items_and_texts = [
+            (item, self._thoughts.get_text(index)) for index, item in event.items
+        ]
+        details = write_details(
+            event.name, items_and_texts, self._origin, event.notes, self._sign
+        )
+        thought = self._native.shown.items[thought_index]
+        carrier = {**thought, "reasoning_details": details}
+        yield self._native.shown.end(thought_index, carrier)
 
-    def _thought_place(self) -> int | None:
+    def _find_thought(self) -> int | None:
+        """Return the index of the round's first thought among the items shown."""
         items = self._native.shown.items
-        places = range(self._first_place, len(items))
-        return next((place for place in places if is_reasoning(items[place])), None)
+        for index in range(self._round_start, len(items)):
+            if is_reasoning(items[index]):
+                return index
+        return None
 
 
 class ClientRenderer:
@@ -16173,7 +17849,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if note := _read_note(event):
+                note = _read_note(event)
+                if note:
                     yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
@@ -16185,6 +17862,7 @@ class ClientRenderer:
         return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
+        """Keep what a result consists of."""
         match shown:
             case ItemDone() | ToolOutput():
                 self._items[shown.output_index] = shown.item
@@ -16246,7 +17924,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(*_make_completion_fields(call.caller))
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -16255,7 +17933,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events, and who renders them."""
+    """Open the tools of an answer; give the agent's events and their renderer."""
     caller = call.caller
     log = call.log
     valves = call.question.valves
@@ -16273,18 +17951,22 @@ async def _open_run(
 
 
 def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits: bool
+    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
 ) -> _Renderer:
+    """Return the renderer of the reader: Open WebUI or a plain client."""
     if not caller.is_host:
-        return ClientRenderer(emits, *_make_completion_fields(caller))
+        return ClientRenderer(
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+        )
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
+    origin = origin_at(family, request.endpoint)
+    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text = ""
     log = call.log
+    text = ""
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
@@ -16305,6 +17987,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
+    """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -16317,19 +18000,20 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+def _new_completion_id() -> str:
+    """Return the id of a chat completion."""
+    return f"chatcmpl-{new_ulid()}"
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
+    """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        sentence = str(error)
-        log.warn(f"nothing was sent: {sentence}")
+        message = str(error)
+        log.warn(f"nothing was sent: {message}")
     else:
-        sentence = _INTERNAL_ERROR
+        message = _INTERNAL_ERROR
         log.warn(describe_exception(error))
-    return f"{sentence} (Error id: {log.run_id})"
+    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -16344,44 +18028,58 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
 
 _CHAT_KEYS = frozenset(
     {
-        *("model", "messages", "stream", CONTEXT_KEY),
+        "model",
+        "messages",
+        "stream",
+        CONTEXT_KEY,
         # The sender runs these tools: only functions are offered to the model.
-        *("tools", "tool_choice"),
-        *("response_format", "json_schema", "stop"),
-        *("temperature", "top_p", "top_logprobs"),
+        "tools",
+        "tool_choice",
+        "response_format",
+        "json_schema",
+        "stop",
+        "temperature",
+        "top_p",
+        "top_logprobs",
         # The model's own limit is the default, so these only make an answer shorter.
-        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
     }
 )
 """What every client of chats needs; it costs nothing more and changes no rule."""
 
-_FIELDS: Mapping[str, Mapping[str, str]] = {
+_FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 """Fields of the API's objects, with the keys that mean the same."""
 
-_SETTINGS = {
-    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
-    *("context", "query", "emit_intermediate_thoughts"),
-    *("reasoning_effort", "reasoning_summary", "verbosity"),
-    *ResponsesRequest.model_fields,
-}
+_SETTINGS = frozenset(
+    {
+        "agent_model",
+        "instruction",
+        "prompt_policy_overrides",
+        "maximum_iterations",
+        "context",
+        "query",
+        "emit_intermediate_thoughts",
+        "reasoning_effort",
+        "reasoning_summary",
+        "verbosity",
+    }
+).union(ResponsesRequest.model_fields)
 """The keys that mean something here or to the API; others are dropped anyway."""
-
 
 _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 """Keys of the API that no setting opens."""
 
 
-def opening_error(may_set: str) -> str:
-    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
-    words = map(str.strip, may_set.lower().split(","))
-    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
-    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
-
-
-_NO_NAME = "No key that requests may set has such a name."
+def find_unknown_keys(may_set: str) -> str:
+    """Return the message about words of REQUEST_MAY_SET that name no key, if any."""
+    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    advice = "No key that requests may set has such a name."
+    return unknown_words("REQUEST_MAY_SET", _split_words(may_set), known, advice)
 
 
 def select_keys(
@@ -16391,19 +18089,38 @@ def select_keys(
 
     `may_set` is the valve REQUEST_MAY_SET.
     """
-    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
-        fields = _FIELDS.get(key, {})
         if key in allowed:
             kept[key] = value
-        elif fields and isinstance(value, Mapping):
-            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
-            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif key in _FIELD_KEYS and isinstance(value, Mapping):
+            kept[key], refused_fields = _select_fields(key, value, allowed)
+            refused |= refused_fields
         elif value is not None:
             refused.add(key)
     return kept, sorted(refused & _SETTINGS)
+
+
+def _select_fields(
+    key: str, fields: Mapping[str, Any], allowed: Collection[str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the allowed fields of an object, and the keys of the settings left out."""
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for field, value in fields.items():
+        setting = _FIELD_KEYS[key].get(field, key)
+        if setting in allowed:
+            kept[field] = value
+        else:
+            refused.add(setting)
+    return kept, refused
+
+
+def _split_words(may_set: str) -> list[str]:
+    """Return the words of REQUEST_MAY_SET."""
+    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -16421,8 +18138,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
-    "this answer. Ask again."
+    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
+    "answer. Ask again."
 )
 
 
@@ -16445,24 +18162,29 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._refusals = RecentTexts()
-        self._told = hourly_texts()
+        self._logged = RecentTexts()
+        """What the log has said today about requests and REQUEST_MAY_SET."""
+        self._shown_notices = hourly_texts()
         self._secret = ""
-        self._unhook: Callable[[], object] = str
+        """What signs the context while there is no API key."""
+        self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
+        return [
+            {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
+        ]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
-        self._unhook = close_on_sigterm(self._bridge)
+        self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
         """End all answers and close everything."""
-        self._unhook()
+        if self._restore_sigterm is not None:
+            self._restore_sigterm()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
@@ -16477,27 +18199,28 @@ class Pipeline:
 
     def pipe(
         self,
-        user_message: str | None,
+        user_message: str | None,  # noqa: ARG002 - the server passes it by this name
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Return an iterator if the caller streams, else one complete result."""
-        del user_message  # the last message of the user, which `messages` has
+        """Return an iterator if the caller streams, else one complete result.
+
+        `user_message` is the last message of the user, which `messages` has.
+        """
         if not self._is_from_inlet(body):
-            body = {key: body[key] for key in body if key != CONTEXT_KEY}
+            body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id,
-            messages,
-            body,
-            self.valves,
-            caller.can_ask,
+            strategy=model_id,
+            messages=messages,
+            body=self._select_keys(body, caller, log),
+            valves=self.valves,
+            can_ask=caller.can_ask,
             caller=caller,
-            notices=self._notices(log),
-            is_new=self._told.first_time,
+            notices=self._find_notices(log),
+            is_new=self._shown_notices.first_time,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -16506,7 +18229,9 @@ class Pipeline:
             return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
-            return iter((error, DONE_LINE)) if caller.streams else error
+            if caller.streams:
+                return iter((error, DONE_LINE))
+            return error
 
     def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
         """Say whether the context of a body is ours, and about the user who sends it.
@@ -16522,10 +18247,11 @@ class Pipeline:
 
     def _sign(self) -> Sign:
         """Return what signs the context; all copies of the pipeline have the API key."""
-        key = read_api_key(self.valves)
-        if not key:
+        secret = read_api_key(self.valves)
+        if not secret:
             self._secret = self._secret or server_secret()
-        return signer(key or self._secret, "gpt5_agent context")
+            secret = self._secret
+        return signer(secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
@@ -16533,21 +18259,22 @@ class Pipeline:
         """Return what a body may set; log once a caller what is left out."""
         kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [
-            name for name in refused if self._refusals.first_time(f"{who} {name}")
-        ]:
+        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
+        if new:
             log.warn(
                 f"left out of requests of {who}: {', '.join(new)} (the valve "
                 "REQUEST_MAY_SET says what a request may set)"
             )
         return kept
 
-    def _notices(self, log: AgentLog) -> tuple[str, ...]:
-        """Say, and log once, which words of REQUEST_MAY_SET open nothing."""
-        sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        if sentence and self._refusals.first_time(sentence):
-            log.warn(sentence)
-        return (sentence,) if sentence else ()
+    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+        """Return, and log once, which words of REQUEST_MAY_SET are unknown."""
+        message = find_unknown_keys(self.valves.REQUEST_MAY_SET)
+        if not message:
+            return ()
+        if self._logged.first_time(message):
+            log.warn(message)
+        return (message,)
 
     async def _close_all(self) -> None:
         await self._own_tools.close()
