@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.chats import long_chat
 from call_sample import TOOL
+from long_chat import long_chat
 from openai_responses.items import Item, open_calls
 from openai_responses.transport.connections import Connections
 from owui_manifold.chat import build_chat_request
