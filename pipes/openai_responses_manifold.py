@@ -18,7 +18,7 @@ import hmac
 import inspect
 import json
 import logging
-import mimetypes
+import math
 import os
 import random
 import re
@@ -63,7 +63,7 @@ from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, takewhile
 from operator import attrgetter, itemgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
@@ -128,7 +128,7 @@ def hex_digest(text: str) -> str:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
@@ -150,13 +150,14 @@ class RecentTexts:
         """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
@@ -165,7 +166,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
@@ -184,13 +187,20 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -226,61 +236,80 @@ def is_too_deep(value: object) -> bool:
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
+
+
+_KILOBYTE = 1024
 
 
 def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
+_MAX_VALUE_DEPTH = 64
 
 
 class JsonTooLarge(ValueError):
@@ -308,14 +337,14 @@ def json_size(value: object, most: int) -> int:
     """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
@@ -332,13 +361,15 @@ def fits_form(value: object, form: Any) -> bool:
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 
@@ -896,7 +927,8 @@ def api_word(word: str | None) -> str | None:
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -1079,11 +1111,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -1100,7 +1132,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -1110,7 +1142,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -1121,7 +1153,9 @@ def part_text(part: JsonObject) -> str:
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -1130,21 +1164,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -1159,29 +1197,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -1193,10 +1234,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -1219,8 +1262,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -1260,7 +1305,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -1286,9 +1333,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -1318,160 +1366,22 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.catalog
+# openai_responses.models.facts
 #
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
-#
-# Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output, fast, ultrafast, ultrafast_until, ultrafast_later.
+# What is known about a model: what it accepts, its limits and its prices.
 # --------------------------------------------------------------------------------------
-
-
-# ruff: noqa: E501 - one model a line reads as a table
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-"""Ids that the API itself serves with another model.
-
-gpt-5.6: OpenAI resolves the short id itself (openai-docs).
-"""
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-"""Names of ours that are never sent.
-
-gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
-"""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.resolve
-#
-# Resolves a model name to an id and to the facts about the model.
-#
-# The first that fits, so that a real id always has priority:
-#
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
-#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
-#
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
-# --------------------------------------------------------------------------------------
-
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
@@ -1483,8 +1393,8 @@ class ModelPrices(NamedTuple):
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
@@ -1497,6 +1407,8 @@ class ModelFacts(NamedTuple):
     is asked for.
     """
 
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     """Lowest first; empty: none, or unknown."""
@@ -1529,251 +1441,15 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
+    context_window: int | None = None
     """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
-    """ISO date."""
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
-
-
-_PLAIN_FACTS = ModelFacts()
-
-
-class ResolvedModel(NamedTuple):
-    """What a name stands for.
-
-    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
-    """
-
-    id: str
-    family: str
-    effort: str | None
-    facts: ModelFacts
-    name: str
-    pro: bool = False
-
-    def lowest_effort(self) -> str | None:
-        """Return the cheapest effort known to be accepted."""
-        return self.facts.efforts[0] if self.facts.efforts else None
-
-    def takes_effort(self, effort: str) -> bool:
-        """Say whether the model accepts an effort; if unknown, it may be tried."""
-        if self.facts.efforts:
-            return effort in self.facts.efforts
-        return self.facts.reasoning or not self.facts.known_family
-
-
-def resolve_model(
-    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
-) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
-    if name in overrides:
-        return overrides[name]
-    base, _, effort = name.rpartition("-")
-    model = overrides.get(base)
-    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
-        return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
-
-
-def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
-        return name, None
-    if name in CATALOG_ALIASES:
-        return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not.
-
-    From gpt-5.1 to 5.4 the default is not to think at all.
-    """
-    if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
-    if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
-    return None
-
-
-def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Resolve a name with an effort at its end.
-
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
-    """
-    base, _, effort = name.rpartition("-")
-    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
-        return None
-    if base.endswith("-codex") and effort == "max":
-        return None
-    model_id, _ = _named_model(base) or (base, None)
-    facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
-
-
-def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
-    undated = _SNAPSHOT_DATE.sub("", model_id)
-    return CATALOG_SERVED_AS.get(undated, undated)
-
-
-def _model_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id, with or without a date, or those of its family.
-
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
-    """
-    for name in (model_id, _model_family(model_id)):
-        if name in CATALOG_FACTS:
-            return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
-
-
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
-
-
-_SIZES = ("mini", "nano", "pro")
-
-
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
-}
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
-    for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -1809,7 +1485,14 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
@@ -1818,11 +1501,12 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -1830,8 +1514,14 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
@@ -1841,7 +1531,15 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < _MILLION
 
 
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -1852,17 +1550,28 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
     """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1886,23 +1595,37 @@ def _are_prices(row: Any) -> bool:
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
+    """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
@@ -1910,9 +1633,11 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
 
 
 # --------------------------------------------------------------------------------------
@@ -2296,7 +2021,8 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -2312,12 +2038,17 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -2412,45 +2143,63 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
-    level takes two characters at least, so a delta needs no look at its depth.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
-    if event.data == "[DONE]":
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -2465,14 +2214,20 @@ _ODD_EVENT = (
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -2483,24 +2238,27 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    if (annotation := wire.get("annotation")) is None:
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -2515,12 +2273,16 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -2529,36 +2291,47 @@ def _read_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
 
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
@@ -2710,11 +2483,41 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -2725,25 +2528,33 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -2752,11 +2563,20 @@ def _forms(secret: str) -> Iterator[str]:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
@@ -2765,7 +2585,11 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     The password of a `Basic` header follows a user name of unknown length.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -2787,7 +2611,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -2799,7 +2623,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -2807,10 +2631,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -2818,9 +2644,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2829,8 +2659,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -2847,8 +2678,8 @@ class Endpoint:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -2857,17 +2688,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -2877,11 +2715,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -2889,10 +2727,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2902,10 +2743,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -2927,9 +2770,12 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
@@ -2987,9 +2833,9 @@ class _Pool:
         """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that is referenced until it is done."""
@@ -3043,29 +2889,41 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
 
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -3074,7 +2932,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        self._heard(False)
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -3087,7 +2945,9 @@ class Deadlines:
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
@@ -3110,8 +2970,9 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end.
@@ -3120,7 +2981,8 @@ class _HttpResponse:
         """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -3134,6 +2996,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -3155,10 +3018,9 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        A body that has ended has no connection.
-
         Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
         """
         connection = self._response.connection
         transport = connection.transport if connection else None
@@ -3192,24 +3054,29 @@ class _HttpResponse:
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
-        status, headers = self._response.status, self._response.headers
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -3226,13 +3093,29 @@ _NEVER_CONNECTED = (
 """The last is of connecting: aiohttp is given no other limit."""
 
 
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -3242,11 +3125,13 @@ class Connections:
 
     def _pool(self) -> _Pool:
         """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -3278,24 +3163,36 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections."""
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -3310,12 +3207,19 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -3329,15 +3233,18 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
@@ -3389,6 +3296,1184 @@ async def container_file(
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
+
+_PLAIN_FACTS = ModelFacts()
+
+
+class ResolvedModel(NamedTuple):
+    """What a name stands for.
+
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
+    facts: ModelFacts
+    name: str
+    pro: bool = False
+
+    def lowest_effort(self) -> str | None:
+        """Return the cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
+    if match := _THINKING_NAME.match(name):
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
+    if match := _INSTANT_NAME.match(name):
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """Return the id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
+    if match := _WRAPPED_ID.match(model_id):
+        return _model_facts(match[1])._replace(prices=None)
+    if _O_SERIES_ID.match(model_id):
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
+
+
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
+
+
+_SIZES = ("mini", "nano", "pro")
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -3567,46 +4652,600 @@ def _hash_id(kind: str, value: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.json_schema
+# openai_responses.requests.strict_schema
 #
-# JSON Schemas of tools in the API's two forms, open and strict.
+# The strict form of a function's parameters.
 #
-# Servers send schemas of every draft and of OpenAPI, and some that are none. One that the
-# API refuses makes every message of a chat fail, so they are mended: the result is a
-# schema of draft 2020-12 whose root is an object with `properties`. What the API
-# does not know is left out; the description says what that was if it helps the model.
-#
-# In strict mode every object is closed and every property required (optional ones become
-# nullable, see `check_arguments`). The limits on size are those of OpenAI's guide to
-# structured outputs, "Supported schemas".
+# In strict mode the API makes a model keep to the schema. Every object is closed and
+# every property required; optional ones become nullable, and `check_arguments` takes the
+# nulls away again. The limits are those of OpenAI's guide "Structured outputs",
+# "Supported schemas".
 # --------------------------------------------------------------------------------------
 
 
-_Schema = dict[str, Any]
+Schema = dict[str, Any]
 
-_LONGEST_REFERENCE = 300
-_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
+_JSON_TYPES = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
+)
 
 
-def referred_schema(root: JsonObject, node: JsonObject) -> Any:
-    """Return the part of `root` that the `$ref` of `node` names, or None.
+def json_types(stated: object) -> list[str]:
+    """Return the types that a `type` names; none if it names anything else, too."""
+    words = stated if isinstance(stated, list) else [stated]
+    for word in words:
+        if not isinstance(word, str) or word not in _JSON_TYPES:
+            return []
+    return list(dict.fromkeys(words))
 
-    It is a pointer; `#` is the root itself.
+
+class NoStrictForm(ValueError):
+    """Strict mode cannot express a schema, or only with more work."""
+
+
+_KEPT_IN_STRICT_MODE = frozenset(
+    {
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    }
+)
+"""Keywords that strict mode takes as they are."""
+
+_DROPPED_IN_STRICT_MODE = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "definitions",
+        "deprecated",
+        "examples",
+        "maxLength",
+        "maxProperties",
+        "minLength",
+        "minProperties",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    }
+)
+"""Keywords that strict mode refuses, and that only remark on values or limit them.
+Definitions are among them: a schema that refers to one has no strict form."""
+
+_CHANGED_IN_STRICT_MODE = frozenset(
+    {
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+_SIMPLE_KEYWORDS = (
+    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
+)
+
+_STRICT_FORMATS = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "time",
+        "uuid",
+    }
+)
+_MAX_STRICT_DEPTH = 10
+
+_ROOT_DEPTH = 1
+
+
+def strict_schema_form(root: Schema) -> Schema:
+    """Return the strict form of a valid schema; raises NoStrictForm if it has none.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple, and neither is an open object. The strict form allows
+    only what the schema allows, except nulls of optional properties and what violates
+    keywords that strict mode does not have (`minLength`).
     """
-    pointer = str(node.get("$ref"))
-    first, *steps = pointer.split("/")
-    found: Any = root
-    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+    return _strict_form(root, _ROOT_DEPTH)
+
+
+def _strict_form(node: Any, depth: int) -> Schema:
+    if not isinstance(node, dict) or depth > _MAX_STRICT_DEPTH:
+        raise NoStrictForm
+    if not node.keys() <= _SIMPLE_KEYWORDS:
+        raise NoStrictForm
+    if "anyOf" in node or "oneOf" in node:
+        return _strict_choice(node, depth)
+    strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
+    if node.get("format") in _STRICT_FORMATS:
+        strict["format"] = node["format"]
+    if "const" in node:
+        strict["enum"] = [node["const"]]
+    types = _types_of(node, strict.get("enum"))
+    strict["type"] = types[0] if len(types) == 1 else types
+    if "object" in types:
+        strict |= _strict_object(node, depth)
+    if "array" in types:
+        strict["items"] = _strict_form(node.get("items"), depth + 1)
+    return strict
+
+
+def _strict_choice(node: Schema, depth: int) -> Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"}:
+        raise NoStrictForm
+    if "anyOf" in node and "oneOf" in node:
+        raise NoStrictForm
+    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
+
+
+def _strict_object(node: Schema, depth: int) -> Schema:
+    properties = node.get("properties", {})
+    required = set(node.get("required", ()))
+    if not _is_closed(node, depth) or not required <= properties.keys():
+        raise NoStrictForm
+    strict: Schema = {}
+    for name, part in properties.items():
+        form = _strict_form(part, depth + 1)
+        strict[name] = form if name in required else _make_nullable(form)
+    return {
+        "properties": strict,
+        "required": list(strict),
+        "additionalProperties": False,
+    }
+
+
+def _is_closed(node: Schema, depth: int) -> bool:
+    """Say whether an object may have only the properties that it lists.
+
+    Servers seldom say so; an object that lists none, except a function's own
+    parameters, is meant as a map.
+    """
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is False
+    return depth == _ROOT_DEPTH or bool(node.get("properties"))
+
+
+def _make_nullable(form: Schema) -> Schema:
+    types = form.get("type")
+    if types is None or types in ("object", "array"):
+        return _nullable_choice(form)
+    listed = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in form and None not in form["enum"]:
+        nullable["enum"] = [*form["enum"], None]
+    return nullable
+
+
+def _nullable_choice(form: Schema) -> Schema:
+    """Return a choice between a form, or its options, and null."""
+    undescribed = {key: form[key] for key in form if key != "description"}
+    options = [undescribed]
+    if undescribed.keys() == {"anyOf"}:
+        options = undescribed["anyOf"]
+    null = {"type": "null"}
+    if null not in options:
+        options = [*options, null]
+    return _choice_of(options, form)
+
+
+def _choice_of(options: list[Any], node: Schema) -> Schema:
+    """Return a choice with the description of `node`."""
+    choice: Schema = {"anyOf": options}
+    if "description" in node:
+        choice["description"] = node["description"]
+    return choice
+
+
+def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
+    """Return the types that a node states, or those of the values that it lists."""
+    if "type" in node:
+        return json_types(node["type"])
+    if "properties" in node:
+        return ["object"]
+    if enum is None:
+        raise NoStrictForm
+    types = [_type_of_scalar(value) for value in enum]
+    return list(dict.fromkeys(types))
+
+
+def _type_of_scalar(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    raise NoStrictForm
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.json_schema
+#
+# JSON Schemas of functions, as the API takes them.
+#
+# Tool servers send schemas of every draft and of OpenAPI, and some that are not schemas
+# at all. One that the API refuses makes every message of a chat fail. So each is copied
+# once: the copy has the keywords of draft 2020-12 that have valid values, at every depth.
+# Nothing is guessed; what is left out allows more than before, never something else. The
+# tool's own schema stays as it is, and arguments are checked against that one.
+#
+# The API demands more than the draft (docs/reference/responses-api.md, "Function tools"):
+#
+# - The root is an object with `properties`, and not a choice.
+# - An object has `properties`, an array has `items`.
+# - A reference names a definition at the root.
+# - A pattern is one that Python's `re` compiles, and that other engines read alike.
+# --------------------------------------------------------------------------------------
+
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read, as `json_size` counts it."""
+MAX_STRICT_WORK = 300_000
+"""The size of all schemas of a request that get a strict form."""
+_MAX_STRICT_SCHEMA = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum (guide
+"Structured outputs", "Supported schemas")."""
+
+
+def function_parameters(
+    schema: JsonObject, strict_left: JsonBudget | None = None
+) -> tuple[Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    With `strict_left`, the work that may still be done, simple ones get their strict
+    form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
+    LARGEST_SCHEMA or of more than 64 levels.
+    """
+    json_size(schema, LARGEST_SCHEMA)
+    copy = _SchemaCopy(schema)
+    parameters = _object_without_choice(copy.schema)
+    is_plain_object = (
+        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        and schema.get("type", "object") == "object"
+    )
+    if strict_left is None or not copy.is_exact or not is_plain_object:
+        return parameters, False
+    try:
+        strict_left.spend(json_size(parameters, _MAX_STRICT_SCHEMA))
+        return strict_schema_form(parameters), True
+    except (JsonTooLarge, NoStrictForm):
+        return parameters, False
+
+
+# ---------------------------------------------------------------- valid values
+
+
+def is_json_value(value: object) -> bool:
+    """Say whether JSON can express a value; it has no NaN and no infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_json_number(value: object) -> bool:
+    """Say whether a value is a number that JSON has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return is_json_value(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and value != []
+
+
+def _is_json_list(value: object) -> bool:
+    return _is_filled_list(value) and is_json_value(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_divisor(value: Any) -> bool:
+    return is_json_number(value) and value > 0
+
+
+_MAX_PATTERN_CHARACTERS = 500
+_READ_DIFFERENTLY = re.compile(
+    r"""
+    \(\?(?!:)       # lookaround, flags, named groups
+    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \[\^?\[       # sets in sets
+    | -- | && | ~~ | \|\|
+    | [*+?}]\+      # possessive repeats
+    """,
+    re.VERBOSE,
+)
+"""Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+def _is_portable_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
+        return False
+    if _READ_DIFFERENTLY.search(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _is_json_type(value: object) -> bool:
+    return json_types(value) != []
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAP_KEYWORDS = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+    **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
+    "$comment": _is_text,
+    "const": is_json_value,
+    "contentEncoding": _is_text,
+    "contentMediaType": _is_text,
+    "default": is_json_value,
+    "deprecated": _is_flag,
+    "description": _is_text,
+    "enum": _is_json_list,
+    "examples": _is_json_list,
+    "exclusiveMaximum": is_json_number,
+    "exclusiveMinimum": is_json_number,
+    "format": _is_text,
+    "maxContains": _is_length,
+    "maxItems": _is_length,
+    "maxLength": _is_length,
+    "maxProperties": _is_length,
+    "maximum": is_json_number,
+    "minContains": _is_length,
+    "minItems": _is_length,
+    "minLength": _is_length,
+    "minProperties": _is_length,
+    "minimum": is_json_number,
+    "multipleOf": _is_divisor,
+    "pattern": _is_portable_pattern,
+    "readOnly": _is_flag,
+    "required": _is_list,
+    "title": _is_text,
+    "type": _is_json_type,
+    "uniqueItems": _is_flag,
+    "writeOnly": _is_flag,
+}
+"""The keywords that are sent, with the check of their values.
+
+They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
+`$schema`, which is no longer true of the copy, words that give a part another name or
+base (`$id`, `$anchor`, `$dynamicRef`), and `dependentRequired`, a map of lists that
+nobody sends. `$ref` has a check of its own.
+"""
+
+_NEEDED_FOR_STRICT_MODE = frozenset(
+    {
+        "$dynamicRef",
+        "$recursiveRef",
+        "$ref",
+        "dependencies",
+        "dependentRequired",
+        "enum",
+        "items",
+        "nullable",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Words without which a strict form would be a guess, if they are left out."""
+
+
+# ---------------------------------------------------------------- copy
+
+
+class _SchemaCopy:
+    """A schema with its valid keywords; each node is read once.
+
+    `is_exact` is false if a word was left out that strict mode would have to express.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.is_exact = True
+        self.schema = self._copy_keywords(root)
+
+    def _copy(self, node: object) -> Schema | bool:
+        """Return the copy of a node; what is not a schema allows everything."""
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, Mapping):
+            return self._copy_keywords(node)
+        return {}
+
+    def _copy_keywords(self, node: JsonObject) -> Schema:
+        copy: Schema = {}
+        for keyword, value in node.items():
+            if self._is_valid(keyword, value):
+                copy[keyword] = self._copy_value(keyword, value)
+            elif keyword in _NEEDED_FOR_STRICT_MODE:
+                self.is_exact = False
+        types = json_types(copy.get("type"))
+        if "object" in types:
+            copy.setdefault("properties", {})
+        if "array" in types:
+            copy.setdefault("items", {})
+        return copy
+
+    def _is_valid(self, keyword: object, value: object) -> bool:
+        if keyword == "$ref":
+            return self._is_definition(value)
+        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
+            return False
+        return _VALID_VALUES[keyword](value)
+
+    def _is_definition(self, reference: object) -> bool:
+        """Say whether a reference names a definition at the root, or the root."""
+        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
+            return False
+        return _is_schema(resolve_reference(self._root, reference))
+
+    def _copy_value(self, keyword: str, value: Any) -> Any:
+        if keyword in _SCHEMA_KEYWORDS:
+            return self._copy(value)
+        if keyword in _SCHEMA_LIST_KEYWORDS:
+            return [self._copy(part) for part in value]
+        if keyword in _SCHEMA_MAP_KEYWORDS:
+            return self._copy_map(keyword, value)
+        if keyword == "required":
+            return _unique_texts(value)
+        if keyword == "type" and isinstance(value, list):
+            return _unique_texts(value)
+        return value
+
+    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
+        is_name: Callable[[Any], bool] = _is_text
+        if keyword == "patternProperties":
+            is_name = _is_portable_pattern
+        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
+
+
+def _unique_texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, each once, as the draft wants it."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list(dict.fromkeys(texts))
+
+
+# ---------------------------------------------------------------- root
+
+_REFUSED_AT_THE_ROOT = frozenset(
+    {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
+)
+
+
+def _object_without_choice(root: Schema) -> Schema:
+    """Return an object with all properties of the options that the root offers.
+
+    The API refuses a choice at the root, and a model that knew none of its properties
+    could not call the function.
+    """
+    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    return {**plain, "type": "object", "properties": _all_properties(root)}
+
+
+def _all_properties(root: Schema) -> Schema:
+    """Return the properties of the root and its options; those of the first count."""
+    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+    properties: Schema = {}
+    for part in reversed(parts):
+        properties.update(as_mapping(part.get("properties")))
+    return properties
+
+
+def _choose_all(options: list[Any]) -> list[Any]:
+    return options
+
+
+# ---------------------------------------------------------------- reading
+
+_DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    """
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
         return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
     for step in steps:
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            is_there = name.isdecimal() and int(name) < len(found)
-            found = found[int(name)] if is_there else None
-        else:
-            found = as_mapping(found).get(name)
-    return found
+        part = _step_into(part, name)
+    return part
+
+
+def _step_into(part: Any, name: str) -> Any:
+    if not isinstance(part, list):
+        return as_mapping(part).get(name)
+    if name.isdecimal() and int(name) < len(part):
+        return part[int(name)]
+    return None
 
 
 def joined_schemas(
@@ -3616,343 +5255,27 @@ def joined_schemas(
 
     Each comes once, because references may lead to the same part many times.
     """
-    found: dict[int, JsonObject] = {}
+    joined: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
+        if isinstance(part, Mapping) and id(part) not in joined:
+            joined[id(part)] = part
             ahead += reversed(parts_of(part))
-    return list(found.values())
-
-
-_OTHER_TYPES = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("int", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
-}
-"""Words of other languages; Gemini's are those of JSON Schema in capitals."""
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-
-def known_types(stated: object) -> list[str]:
-    """Return the types of JSON that a `type` means."""
-    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
-    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
-    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
-
-
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
-"""Lookaround, flags, back references, sets in sets and the like: readers differ."""
-_LONGEST_PATTERN = 500
-
-
-def _is_plain_pattern(pattern: object) -> bool:
-    """Say whether a pattern can be sent: Python and others read it alike."""
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return False
-    with suppress(re.error, OverflowError, RecursionError):
-        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
-    return False
-
-
-def _is_json(value: object) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(json.dumps(value, allow_nan=False))
-    return False
-
-
-def is_json_number(value: Any) -> bool:
-    """Say whether a value is a number that JSON has."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and _is_json(value)
-
-
-_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-
-_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMAS, lambda _: True),
-    **dict.fromkeys(
-        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
-    ),
-    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(
-        ("description", "title", "format"), lambda value: isinstance(value, str)
-    ),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
-    ),
-    "multipleOf": lambda value: is_json_number(value) and value > 0,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
-        lambda value: type(value) is int and value >= 0,
-    ),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    "pattern": _is_plain_pattern,
-    **dict.fromkeys(("const", "default"), _is_json),
-    "required": lambda value: isinstance(value, list),
-    "type": lambda value: bool(known_types(value)),
-}
-"""The keywords that are sent, with what their values must be."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_NOT_SIMPLE = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    *("$ref", "allOf"),
-}
-"""Keywords that strict mode does not have, or that would need more work there."""
-_SHAPING = {"type", "properties", "items", "required", "enum"}
-"""Keywords without which a schema is a guess."""
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-_LONGEST_NOTE = 200
-
-
-def function_parameters(
-    schema: JsonObject, strict_left: JsonBudget | None = None
-) -> tuple[_Schema, bool]:
-    """Return a function's parameters as the API takes them, and whether for strict mode.
-
-    A choice at the root becomes one object with all properties of its options. With
-    `strict_left`, the work that may be done, simple ones get their strict form.
-
-    Simple are single values, enums, arrays, objects whose properties are all listed,
-    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
-    conditions) is not simple; nor is an open object, a choice at the root, or anything
-    that had to be guessed. The strict form allows only what `schema` allows, except
-    nulls of optional properties and what violates keywords that strict mode does not
-    have (`minLength`).
-    """
-    mended = _MendedSchema(schema)
-    if strict_left and mended.is_simple:
-        with suppress(*ODD_SCHEMA):
-            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
-            return _strict(mended.root, 1), True
-    return mended.root, False
-
-
-class _MendedSchema:
-    """A schema of others as the API takes it; `is_simple`: see `function_parameters`."""
-
-    def __init__(self, schema: JsonObject) -> None:
-        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-        whole |= {"type": "object", "properties": _all_properties(schema)}
-        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
-        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
-        self._referring: list[_Schema] = []
-        self.root = self._object({**whole, "nullable": False})
-        self._mend_references()
-
-    def _mend_references(self) -> None:
-        """Let each reference name a definition at the root, as the API demands it."""
-        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
-        for node in self._referring:
-            target, pointer = referred_schema(self.root, node), node.pop("$ref")
-            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
-                node["$ref"] = pointer
-            elif isinstance(target, dict):
-                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
-                with suppress(JsonTooLarge):
-                    left.spend(json_size(target, left.left))
-                    defined[name] = target
-                    node["$ref"] = f"#/$defs/{name}"
-        if defined:
-            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
-
-    def _mend(self, node: Any) -> Any:
-        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
-            return {"anyOf": list(map(self._mend, node))}
-        if isinstance(node, Mapping):
-            return self._object(node)
-        return node if isinstance(node, bool) else {}
-
-    def _object(self, node: JsonObject) -> _Schema:
-        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
-        made = {
-            key: self._value(key, value)
-            for key, value in node.items()
-            if key in _VALUES and _VALUES[key](value)
-        }
-        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
-        _mend_types(made, node)
-        _mend_required(made, node)
-        for bound, limit in _BOUNDS:
-            if node.get(bound) is True and limit in made:  # draft 4
-                made[bound] = made.pop(limit)
-        if isinstance(node.get("$ref"), str):
-            made["$ref"] = node["$ref"]
-            self._referring.append(made)
-        elif node.get("nullable") is True:  # OpenAPI 3.0
-            return _make_nullable(made)
-        return made
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _SCHEMAS:
-            return self._mend(value)
-        if key in _SCHEMA_LISTS:
-            return list(map(self._mend, value))
-        if key not in _SCHEMA_MAPS:
-            return value
-        is_pattern = key == "patternProperties"
-        names = filter(_is_plain_pattern, value) if is_pattern else value
-        return {name: self._mend(value[name]) for name in names}
-
-
-def _mend_types(made: _Schema, node: JsonObject) -> None:
-    """Add the types and what they need; describe what had to be left out."""
-    if kinds := known_types(node.get("type")):
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        made.setdefault("properties", {})
-    if "array" in kinds:
-        made.setdefault("items", {})
-    for key in ("type", "pattern"):
-        if key not in made and isinstance(lost := node.get(key), str):
-            said = made.get("description", "")
-            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
-
-
-def _mend_required(made: _Schema, node: JsonObject) -> None:
-    """Name each required property once; in draft 3 a property says it itself."""
-    names = [name for name in made.get("required", ()) if isinstance(name, str)]
-    for name, part in as_mapping(node.get("properties")).items():
-        if as_mapping(part).get("required") is True:
-            names.append(name)
-    if names or "required" in made:
-        made["required"] = list(dict.fromkeys(names))
-
-
-def _all_properties(schema: JsonObject) -> _Schema:
-    """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
-    found: _Schema = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
+    return list(joined.values())
 
 
 def schema_parts(
     root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
 ) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, what is chosen."""
-    parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
-        parts += take(as_list(node.get(key)))
+    parts: list[Any] = []
+    if "$ref" in node:
+        parts.append(resolve_reference(root, node["$ref"]))
+    parts += as_list(node.get("allOf"))
+    parts += choose(as_list(node.get("anyOf")))
+    parts += choose(as_list(node.get("oneOf")))
     return parts
-
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-"""Keywords that strict mode takes as they are."""
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
-)
-
-_DEEPEST_STRICT = 10
-_LARGEST_STRICT = 10_000
-"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
-values of enums, 120,000 characters of both, and 15,000 of one long enum."""
-
-ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
-
-LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read."""
-MOST_STRICT_WORK = 300_000
-"""Of one request."""
-
-
-def _strict(node: Any, depth: int) -> _Schema:
-    """Return the strict form; raises ValueError if there is none, or no simple one."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise ValueError
-    if "anyOf" in node or "oneOf" in node:
-        return _strict_choice(node, depth)
-    strict = {key: node[key] for key in node if key in _KEPT}
-    if node.get("format") in _STRICT_FORMATS:
-        strict["format"] = node["format"]
-    if "const" in node:
-        strict["enum"] = [node["const"]]
-    kinds = _types_of(node, strict.get("enum"))
-    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        strict |= _strict_object(node, depth)
-    if "array" in kinds:
-        strict["items"] = _strict(node.get("items"), depth + 1)
-    return strict
-
-
-def _strict_choice(node: JsonObject, depth: int) -> _Schema:
-    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
-    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
-        {"anyOf", "oneOf"} <= node.keys()
-    ):
-        raise ValueError
-    options = node.get("anyOf") or node["oneOf"]
-    return _choice_of([_strict(one, depth + 1) for one in options], node)
-
-
-def _strict_object(node: JsonObject, depth: int) -> _Schema:
-    properties, required = node.get("properties", {}), set(node.get("required", ()))
-    closed = node.get("additionalProperties", not properties and depth > 1) is False
-    if not closed or not required <= properties.keys():
-        raise ValueError
-    strict = {}
-    for name, part in properties.items():
-        made = _strict(part, depth + 1)
-        strict[name] = made if name in required else _make_nullable(made)
-    return {
-        "properties": strict,
-        "required": list(strict),
-        "additionalProperties": False,
-    }
-
-
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return _choice_of([*options, *none], schema)
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    """Return a choice with the description of `node`."""
-    kept = node.keys() & {"description"}
-    return {"anyOf": options, **{key: node[key] for key in kept}}
-
-
-def _types_of(node: JsonObject, enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    if not (kinds := known_types(stated)):
-        raise ValueError
-    return kinds
 
 
 # --------------------------------------------------------------------------------------
@@ -4117,7 +5440,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
@@ -4583,7 +5906,7 @@ class Origin(NamedTuple):
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
     """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
@@ -4833,7 +6156,7 @@ def _new_id(own: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
 _NO_CHAT = re.compile(
     r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
@@ -4846,15 +6169,31 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models`, of chat models alone, with their last days.
 
     The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models.
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
     """
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
-    }
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -4862,24 +6201,33 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
-    known = CATALOG_FACTS if usable is None else usable
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
-        if _is_offered(found, today):
-            newest[found[2]] = found
-    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
 
 
-def _is_offered(found: re.Match[str], today: str) -> bool:
-    facts = CATALOG_FACTS.get(found[0])
-    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
         return False
-    return found[2] not in _CLOSED_CIRCLES
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    return tuple(map(int, found[1].split("."))), found[0]
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
 
 
 _NOTICE_DAYS = 30
@@ -4910,8 +6258,24 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     Nobody finds its successor by its name: it is the mode pro of a model without it.
     """
     ending = _date(model.facts.shutdown)
-    found = resolve_model(model.facts.successor or "")
-    return found if found.pro and ending and ending <= today else None
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
 
 
 def _date(text: str | None) -> date | None:
@@ -4951,14 +6315,16 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
     if any(part.get("type") in _ATTACHED for part in parts):
         return "something is attached to the question"
     if tools:
         return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
     if "```" in text:
         return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -5352,6 +6718,103 @@ _FINDERS = (
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.response
 #
 # The state machine of one response.
@@ -5405,7 +6868,7 @@ class ResponseState:
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._open: dict[int, GrowingParts] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
@@ -5474,7 +6937,7 @@ class ResponseState:
         place = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = {}
+        self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
         events: list[RunEvent] = [ItemAdded(self._first + place, item)]
@@ -5504,8 +6967,9 @@ class ResponseState:
         self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
         return [*events, TextDelta(self._first + place, *text_place, event.text)]
 
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
@@ -5520,26 +6984,18 @@ class ResponseState:
             place = len(self._items)
             events = self._start(index, item, _ids(item))
         self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
         self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -5748,8 +7204,9 @@ class Attempts:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        return ending._replace(sentence=sentence)
 
     @property
     def trace(self) -> Trace:
@@ -6057,6 +7514,9 @@ def _may_run(error: ResponsesError | None) -> bool:
 # --------------------------------------------------------------------------------------
 
 
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
@@ -6115,7 +7575,8 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, referred_schema(self.root, node), path, depth + 1)
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -6146,7 +7607,7 @@ class _SchemaCheck(NamedTuple):
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
-    kinds = known_types(node.get("type"))
+    kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -6190,7 +7651,7 @@ def check_arguments(
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*ODD_SCHEMA):
+    with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -6760,193 +8221,6 @@ def _server_error(
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.run
-#
-# A whole request as a stream of run events: response, calls, response.
-#
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
-# --------------------------------------------------------------------------------------
-
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    """Answers the calls and approval requests of each response, in order.
-
-    `output` is that of the whole run, `request` the next one, and None at the end.
-    `_items` are the input items that answer the last response. `_is_limited` says
-    whether a limit kept a call from running.
-    """
-
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-        self._seen: set[str] = set()
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        """Answer the last response, and set the next request if there is one.
-
-        An approval request cannot be answered without the reasoning before it.
-        """
-        output, self.request = attempts.response.output, None
-        self._items: list[Item] = []
-        self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
-        if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
-            return
-        if toolset is None or not (calls or approvals):
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
-            yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > left
-        self._rounds += 1
-        self._calls_run += len(new[:left])
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        """Return the next request: the last, its output, and the outputs of its calls.
-
-        A tool that had to be called has been called; at the limit the last response may
-        call none. The tools stay in the request for the prompt cache.
-        """
-        request, output = attempts.request, attempts.response.output
-        if self._is_limited:
-            request = request.model_copy(update={"tool_choice": "none"})
-        received = replay_output(output, with_reasoning=reasoning)
-        return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
-    """Return the request that follows `request` with what was received and answered."""
-    whole = drop_settled_approvals([*request.input, *items])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(whole), "tool_choice": choice}
-    return request.model_copy(update=changed)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    """Return why a remote call is denied; without a rule a person is asked."""
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.turns
 #
 # What the turns of a chat change: tools, effort, text format. The chat only grows.
@@ -7134,14 +8408,18 @@ class AuditedRequest(NamedTuple):
 
     def request_line(self) -> str:
         """Return the line before the request is sent."""
-        form = as_mapping(self.payload.get("text", {}).get("format"))
-        kind, items = form.get("type", "text"), self.payload["input"]
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
         return self._line(
             "request",
-            response_format=kind if kind in _FORMATS else None,
+            response_format=response_format,
             stream=self.payload.get("stream", False),
             tool_count=len(self.payload.get("tools", ())),
-            input_message_count=sum(item_type(one) == "message" for one in items),
+            input_message_count=len(messages),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -7176,7 +8454,195 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    return value if redact(value) == value else None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# --------------------------------------------------------------------------------------
+
+
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
+    attempts = Attempts(endpoint, connections, limits)
+    answers = _Answers(request)
+    while answers.request is not None:
+        had_output = bool(answers.output)
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    has_text = had_output or attempts.has_shown
+    yield RunDone(
+        attempts.ending if has_text else attempts.ending.without_text(),
+        reduce(add_usage, attempts.usages, None),
+        attempts.response.usage,
+        tuple(answers.output),
+        attempts.trace,
+        usages=tuple(attempts.usages),
+    )
+
+
+class _Answers:
+    """Answers the calls and approval requests of each response, in order.
+
+    `output` is that of the whole run, `request` the next one, and None at the end.
+    `_items` are the input items that answer the last response. `_is_limited` says
+    whether a limit kept a call from running.
+    """
+
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
+        self.output: list[Item] = []
+        self._is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
+        self._seen: set[str] = set()
+
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        """Answer the last response, and set the next request if there is one.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RunEvents:
+        is_over = self._rounds >= toolset.rounds
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
+            for event in self._decide(request, refusal):
+                yield event
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
+            yield event
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
+            yield event
+        self._is_limited = is_over or len(new) > left
+        self._rounds += 1
+        self._calls_run += len(new[:left])
+
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        """Return the next request: the last, its output, and the outputs of its calls.
+
+        A tool that had to be called has been called; at the limit the last response may
+        call none. The tools stay in the request for the prompt cache.
+        """
+        request, output = attempts.request, attempts.response.output
+        if self._is_limited:
+            request = request.model_copy(update={"tool_choice": "none"})
+        received = replay_output(output, with_reasoning=reasoning)
+        return next_request(request, [*received, *self._items])
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        """Return the calls of a response, apart from those of an earlier `call_id`."""
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in calls:
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
+        return found
+
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self._items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered."""
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
+
+
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # --------------------------------------------------------------------------------------
@@ -8446,6 +9912,170 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_LONGEST_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Pictures, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_PICTURE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of picture that models and their tools draw."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def picture_name(media_type: str) -> StoredName:
+    """Return the name and the type of a picture that has only a type."""
+    ending = _PICTURE_ENDINGS.get(media_type)
+    return stored_name(f"picture.{ending}" if ending else "picture")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.files
 #
 # Files that an answer made: their addresses and the lines below the text.
@@ -8468,9 +10098,17 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [one for one in found if PurePosixPath(unquote(one)).name == name]
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -8483,7 +10121,7 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -8570,11 +10208,6 @@ class Citations:
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
-        return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -8699,7 +10332,7 @@ class Citations:
     def _name(self, annotation: Item) -> None:
         name = annotation.get("title") or annotation.get("filename")
         if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
+            self._names[_key(annotation)] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
@@ -8757,7 +10390,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                title = str(annotation.get("title") or "")
+                title = shorten_name(str(annotation.get("title") or ""))
                 cited: Item = {"url": _key(annotation), "title": title}
                 for key in ("start_index", "end_index"):
                     cited[key] = before + find_place(annotation.get(key))
@@ -10230,9 +11863,6 @@ def _fill_images(
 # --------------------------------------------------------------------------------------
 
 
-_EARLIER = -1
-"""The index of items of earlier rounds, before all others."""
-
 Carrier = Literal["markers", "output", "details"]
 
 
@@ -10245,8 +11875,6 @@ class RecordScope(NamedTuple):
     keeps_reasoning: bool
     cites: bool = False
     """Texts may be shown differently from what the model wrote."""
-    delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
     """Signs the details; None if there is no secret."""
@@ -10267,26 +11895,18 @@ class Recorder:
     """Collects what is recorded of one message during its run."""
 
     def __init__(
-        self,
-        scope: RecordScope,
-        new_record: Callable[[], tuple[str, int]],
-        pending: Iterable[Item] = (),
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
     ) -> None:
-        """Take what gives a new record its id and time, and items of earlier rounds."""
+        """Take what gives a new record its id and time."""
         self._scope = scope
         self._new_record = new_record
-        self._pending = [(_EARLIER, item) for item in pending]
+        self._pending: list[tuple[int, Item]] = []
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._commentary: set[int] = set()
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
-
-    @property
-    def pending(self) -> list[Item]:
-        """The items that still wait for their marker, in the order of the wire."""
-        return [item for _, item in self._pending]
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
@@ -10349,8 +11969,6 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        if self._scope.delegates and leaves_calls(event):
-            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         if self._pending:
@@ -10425,16 +12043,11 @@ class Recorder:
     def _record(self, *message: Item) -> Record:
         """Return a record of what is pending, and of a message."""
         (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*self.pending, *message)
+        payload = (*(item for _, item in self._pending), *message)
         self._pending = []
         return Record(
             ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
-
-
-def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended without a failure and with calls for somebody else."""
-    return bool(open_calls(ended.output)) and not ended.ending.is_failure
 
 
 def _stored_message(item: Item) -> Item:
@@ -10633,7 +12246,7 @@ def _read_attachments(files: object) -> list[Attachment]:
         kind, content_type = row.get("type"), str(row.get("content_type") or "")
         if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
             is_image = kind == "image" or content_type.startswith("image/")
-            name = str(row.get("name") or "")
+            name = shorten_name(str(row.get("name") or ""))
             found.append(Attachment(str(row["id"]), name, content_type, is_image))
     return found
 
@@ -10844,6 +12457,12 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # does not hold is stored with it, so that later requests begin with the same bytes. It is
 # encrypted: the instructions are the administrator's, and whoever reads the chat's row
 # must read neither them nor the memories of its owner.
+#
+# Stored instructions never take the place of the present ones. They hold for the model of
+# the host that they were given to, because a user writes the instructions of a base model,
+# and an administrator those of a model of the workspace. In each request, also in one that
+# continues an answer, the present instructions are compared with what the chat has told
+# this model, and what differs is told behind it.
 # --------------------------------------------------------------------------------------
 
 
@@ -10893,24 +12512,36 @@ _Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
+class NewLine(NamedTuple):
+    """A line that the instructions did not have before."""
+
+    place: int
+    """Its place among the lines of the new instructions."""
+    text: str
+
+
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
-    `instructions` belong to the first run that stored some. Later runs store the lines
-    that were `new` compared with the earlier ones, and those that were `gone`. `turn`
-    is what the model was asked for.
+    `instructions` and their changes belong to `model`, the host's id of the model. The
+    first run of a branch stores its instructions whole, and so does a run whose change
+    cannot be told in lines. The others store the lines that were `new` compared with
+    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    was asked for.
     """
 
     injected: JsonObject | None = None
+    model: str = ""
     instructions: str | None = None
-    new: tuple[str, ...] = ()
+    new: tuple[NewLine, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without empty fields."""
-        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
-        return {key: value for key, value in found.items() if value not in (None, ())}
+        """Return the form that is encrypted, without what there is not."""
+        turn = self.turn.wire() if self.turn else None
+        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
+        return {k: value for k, value in fields.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -10924,8 +12555,8 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
-    What was not encrypted here for its message is ignored: the owner of a chat can
-    write its row, but must not write instructions.
+    What was not encrypted here for its chat and message is ignored: the owner of a chat
+    can write its row, but must not write instructions.
     """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
@@ -10939,35 +12570,80 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     return found
 
 
-def capture_sent_context(
+class ToldInstructions(NamedTuple):
+    """What one branch of a chat has told a model of its instructions."""
+
+    first: str
+    """They stand at the head of the chat."""
+    lines: Sequence[str]
+    """Those that hold after all changes."""
+    changes: Mapping[str, Item]
+    """The message that stands in front of a question, by the id of its answer."""
+
+
+def told_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    instructions: str | None,
-) -> SentContext:
-    """Return what is sent with the message that is asked, the last one that is stored.
+    model: str,
+    compacted: Set[str] = frozenset(),
+) -> ToldInstructions | None:
+    """Return what this branch has told `model`; None if it has told nothing.
 
-    `instructions` are None if they may change from turn to turn.
+    Changes in front of the first instructions that are left belong to others, which are
+    gone, and are not told again. A compaction replaces the changes in front of it, so
+    after the answers that are `compacted` the first instructions are what is left.
     """
-    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
-    if instructions is None or (first := first_instructions(parts, sent)) is None:
-        return SentContext(injected, instructions)
-    told, given = _lines(first), _lines(instructions)
-    for one in _in_order(parts, sent):
-        for line in one.gone:
-            told.pop(line, None)
-        told |= dict.fromkeys(one.new)
-    new = tuple(line for line in given if line not in told)
-    gone = tuple(line for line in told if line not in given)
-    return SentContext(injected, new=new, gone=gone)
+    first: str | None = None
+    lines: Sequence[str] = ()
+    changes: dict[str, Item] = {}
+    for stored in stored_messages(parts):
+        name = stored.answer_id
+        context = sent.get(name, _NOTHING)
+        if context.model == model:
+            if first is None:
+                first = context.instructions
+            elif change := _change_message(context):
+                changes[name] = change
+            lines = _changed_lines(lines, context) if first is not None else ()
+        if name in compacted and first is not None:
+            lines = _lines(first)
+    return None if first is None else ToldInstructions(first, lines, changes)
 
 
-def first_instructions(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
-    found = (one.instructions for one in _in_order(parts, sent))
-    return next((one for one in found if one is not None), None)
+def change_instructions(
+    told: ToldInstructions | None, instructions: str, model: str
+) -> SentContext:
+    """Return what tells `model` its present `instructions` after what was `told`.
+
+    Lines that only moved, or that stand there more often than before, cannot be told
+    one by one: then the instructions are told whole.
+    """
+    whole = SentContext(model=model, instructions=instructions)
+    if told is None:
+        return whole
+    given, old = _lines(instructions), set(told.lines)
+    numbered = enumerate(given)
+    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
+    left = set(given)
+    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
+    change = SentContext(model=model, new=new, gone=gone)
+    if _changed_lines(told.lines, change) != given:
+        return whole
+    return change if new or gone else SentContext()
+
+
+def change_notice(change: SentContext) -> UserMessage | None:
+    """Return the message that tells a change, or None if nothing changed."""
+    message = _change_message(change)
+    return UserMessage(message) if message else None
+
+
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
 
 
 def model_turns(
@@ -10986,56 +12662,73 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
+    changes: Mapping[str, Item],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
-    `items` stand in front of messages, by the ids of the answers.
+    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    by the ids of the answers.
     """
-    found: list[ChatPart] = []
+    applied: list[ChatPart] = []
     for part in parts:
-        if isinstance(part, UserMessage) and (stored := part.stored):
-            context = sent.get(stored.answer_id, _NOTHING)
-            added = (*_news(context), *items.get(stored.answer_id, ()))
-            found += map(UserMessage, added)
-            injected = context.injected or {}
-            found.append(_apply_injected_context(part, stored.words, injected))
-        else:
-            found.append(part)
-    return found
+        if not isinstance(part, UserMessage) or part.stored is None:
+            applied.append(part)
+            continue
+        name = part.stored.answer_id
+        if name in changes:
+            applied.append(UserMessage(changes[name]))
+        applied += map(UserMessage, items.get(name, ()))
+        injected = sent.get(name, _NOTHING).injected or {}
+        applied.append(_apply_injected_context(part, part.stored.words, injected))
+    return applied
 
 
-def _news(sent: SentContext) -> list[Item]:
-    """Return the message that announces changed instructions, if they changed."""
+def _change_message(change: SentContext) -> Item | None:
+    """Return the message that tells changed instructions, or None for no change."""
     lines = ["The instructions have changed."]
-    if sent.new:
-        lines += ["New lines:", *sent.new]
-    if sent.gone:
-        lines += ["Lines that no longer hold:", *sent.gone]
-    changed = len(lines) > 1
-    return [text_message("developer", "\n".join(lines))] if changed else []
+    if change.instructions is not None:
+        lines += ["They are now:", change.instructions]
+    if change.new:
+        lines += ["New lines:", *(line.text for line in change.new)]
+    if change.gone:
+        lines += ["Lines that no longer hold:", *change.gone]
+    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
 
 
-def _in_order(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[SentContext]:
-    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
+def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
+    """Return the lines of instructions after a change of them."""
+    if change.instructions is not None:
+        return _lines(change.instructions)
+    gone = set(change.gone)
+    kept = [line for line in lines if line not in gone]
+    changed: list[str] = []
+    used = 0
+    for place, text in change.new:
+        before = max(place - len(changed), 0)
+        changed += kept[used : used + before]
+        changed.append(text)
+        used += before
+    return changed + kept[used:]
 
 
-def _lines(text: str) -> dict[str, None]:
-    """Return the lines in their order, each once."""
-    return dict.fromkeys(line for line in text.splitlines() if line.strip())
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not empty; others mean nothing."""
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        {key: injected[key] for key in ("words", "texts")} if injected else None,
-        wire.get("instructions"),
-        tuple(wire.get("new", ())),
-        tuple(wire.get("gone", ())),
-        read_turn(turn) if turn else None,
+        injected=(
+            {key: injected[key] for key in ("words", "texts")} if injected else None
+        ),
+        model=wire.get("model", ""),
+        instructions=wire.get("instructions"),
+        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        gone=tuple(wire.get("gone", ())),
+        turn=read_turn(turn) if turn else None,
     )
 
 
@@ -11587,12 +13280,6 @@ class Valves(BaseModel):
     AUTO_NATIVE_TOOLS: bool = _valve(
         False, "Change Function Calling of models from Legacy to Native."
     )
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
-        "pipe",
-        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
-        "one of them.",
-    )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
@@ -11974,7 +13661,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -12110,6 +13797,8 @@ class Caller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -12158,8 +13847,6 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
@@ -12599,7 +14286,7 @@ async def _read_document(
     not for the model.
     """
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or getattr(row, "filename", "")
+    name = file.name or shorten_name(getattr(row, "filename", ""))
     meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
@@ -12720,12 +14407,6 @@ def slow_tools(host: HostContext) -> list[tuple[str, float]]:
     return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
-def has_ruled_tools(call: PipeCall) -> bool:
-    """Say whether a rule keeps a tool of the host from running unasked."""
-    approver = replace(build_approver(call), default_rule="auto")
-    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
-
-
 _OWN_NAME = "function_name"
 """The host's variable in the function of a server's tool: its name on the server."""
 
@@ -12763,6 +14444,15 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
+_MOST_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
@@ -12776,6 +14466,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MOST_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -13132,7 +14823,8 @@ def called_tools(
     return [tool for tool in tools if _takes(model, tool["type"])]
 
 
-_LONGEST_REMEMBERED = 100_000
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
 
 
 def _tools_text(specs: list[Any]) -> str:
@@ -13143,7 +14835,7 @@ def _tools_text(specs: list[Any]) -> str:
         return ""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common."""
     return _read_tools(json.loads(text), strict)
@@ -13267,31 +14959,42 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
 
     def __init__(self) -> None:
         """Know nothing yet."""
         self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
             connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
+        return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
             self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -13321,68 +15024,13 @@ def list_models(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.rounds
-#
-# What one round of tools leaves for the next, inside one request of the host.
-#
-# The host runs the tools and calls the pipe again. `request.state` is the same object for
-# all these calls, but the messages are made anew each time (docs/reference/open-webui.md,
-# "Ids of a call" and "Rounds of tools"). So the next round sends exactly what the last
-# one sent, what it received, and the outputs, reasoning included.
-# --------------------------------------------------------------------------------------
-
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run.
-
-    `received` are input items; `pending` waits for its marker; `cited` are the keys of
-    the sources that the page has. The host may cite what its tools read in the
-    instructions (RAG_SYSTEM_CONTEXT), so the `request` goes on as it was sent, with
-    the repairs that no chat may be able to store, and to its `origin`.
-    """
-
-    request: ResponsesRequest
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    origin: Origin | None = None
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def continue_round(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> ResponsesRequest | None:
-    """Return the request after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return next_request(ended.request, [*ended.received, *answers])
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.store
 #
 # Where the records of a chat are written and read, signed and in part encrypted.
 #
 # The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-# bound to its user and message, so that a copy in another chat, or a clone of a shared
-# one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
 # Open WebUI has. It is imported when it is used, so a server without it still loads the
 # pipe, and stores less.
 # --------------------------------------------------------------------------------------
@@ -13393,16 +15041,20 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
 
-    def __init__(self, secret: str, user_id: str) -> None:
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
+        self._chat_id = chat_id
 
     def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
         if self._cipher is None:
             return ""
         nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
@@ -13425,7 +15077,8 @@ class ChatKeys:
             return None
 
     def _scope(self, message_id: str) -> bytes:
-        return json.dumps([self._user_id, message_id]).encode()
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
 def _cipher(secret: str) -> Any:
@@ -13511,9 +15164,16 @@ class ChatStore:
             await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write."""
-        if sent != SentContext():
-            self.sent[self._caller.message_id] = sent
+        """Take what this run sends in addition to the chat, for the next write.
+
+        It replaces what an earlier run of the same message sent.
+        """
+        message_id = self._caller.message_id
+        has_earlier = self.sent.pop(message_id, None) is not None
+        is_empty = sent == SentContext()
+        if not is_empty:
+            self.sent[message_id] = sent
+        if has_earlier or not is_empty:
             self._is_behind = True
 
     async def flush(self) -> bool:
@@ -13599,9 +15259,10 @@ class _OutputStore(ChatStore):
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
-def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
-    """Return the keys for the chats of a user on this server."""
-    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
 
 
 async def open_store(
@@ -13652,8 +15313,6 @@ class PreparedRequest(NamedTuple):
     limits: Limits
     store: ChatStore | None = None
     """None if nothing is stored."""
-    round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
     reason: str = ""
@@ -13668,12 +15327,6 @@ class PreparedRequest(NamedTuple):
     """Whether its tools give sources."""
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
-
-    @property
-    def delegates(self) -> bool:
-        """Whether the host runs the tools and calls the pipe again."""
-        runs_here = self.toolset is not None and self.toolset.runs_calls
-        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
@@ -13690,14 +15343,13 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
-    Open WebUI knows no rule of TOOL_APPROVAL, so it runs no chat where one could apply,
-    and what it has not got, nobody runs. Other clients run their own tools.
+    Those of Open WebUI's own chats always are; a call of a tool that it does not have
+    is answered with an error. A plain client runs its own functions, and if it has one
+    that Open WebUI does not have, all calls of the chat are left to it.
     """
-    tools, known = call.host.tools, offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe"
-    if call.caller.host_reads and tools:
-        return (ours and bool(known)) or has_ruled_tools(call)
-    return ours and bool(known) and all(name in tools for name in known)
+    if call.caller.host_reads:
+        return True
+    return all(name in call.host.tools for name in offered.names.known)
 
 
 def request_settings(
@@ -13775,7 +15427,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
+    """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
@@ -13825,7 +15477,10 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    if not is_refused or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
@@ -13901,8 +15556,7 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
-                stored = await self._store(NewFile(name, kind, content))
+                stored = await self._store(picture_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
@@ -13919,7 +15573,7 @@ class ArtifactStore:
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
-            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
             addresses = container_addresses(text, name)
             if isinstance(stored, str):
@@ -13948,22 +15602,37 @@ class ArtifactStore:
         except ResponsesError as error:
             self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        stored = await self._store(NewFile(name, kind, content))
+        stored = await self._store(stored_name(name), content)
         return stored or _NOT_STORED.format(name)
 
-    async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
-        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
-            user = await user_model(caller.user_id)
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
             made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _made_card(**held: object) -> JsonObject:
@@ -14211,7 +15880,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
     """
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or prepared.round or questions > 1:
+    if usage is None or questions > 1:
         return ""
     tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
@@ -14383,10 +16052,10 @@ def _refusal_notice(call: PipeCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
-    """Return the sentences to show; tasks and all but the last round have none."""
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
     call = prepared.call
-    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
+    if call.caller.task:
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
@@ -14472,14 +16141,14 @@ class WaitingLines:
 def check_limits(prepared: PreparedRequest) -> None:
     """Raise InvalidRequest, with a sentence, if nothing may be sent.
 
-    The mode pro is a model of its own. An answer goes on between the host's rounds.
+    The mode pro is a model of its own.
     """
     account, request = prepared.call.account, prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price, goes_on):
+        if refused := account.limits.refusal(model, has_price):
             raise InvalidRequest(refused)
 
 
@@ -14571,7 +16240,7 @@ async def answer_events(
     check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
-    citations = Citations(_known_sources(prepared))
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -14591,17 +16260,9 @@ async def answer_events(
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 yield report_end(prepared, event)
-                for notice in await notices_of(prepared, event):
+                for notice in await notices_of(prepared):
                     yield Status(notice)
-
-
-def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
-    """Return the keys of the sources that the page already has of the message."""
-    if prepared.round:
-        return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(
@@ -14634,12 +16295,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-    pending = prepared.round.pending if store and prepared.round else ()
-    return Recorder(scope, _new_record, pending)
+    return Recorder(scope, _new_record)
 
 
 def _new_record() -> tuple[str, int]:
@@ -14647,10 +16306,9 @@ def _new_record() -> tuple[str, int]:
 
 
 class _Repairs:
-    """What was changed after refusals of a run; `helped` is what the server then took."""
+    """What was changed after refusals of a run."""
 
     def __init__(self, prepared: PreparedRequest) -> None:
-        self.helped: list[Status] = []
         self._prepared = prepared
         self._tried: list[Status] = []
 
@@ -14664,7 +16322,7 @@ class _Repairs:
             return Status(event.sentence)
         if self._tried and _has_answer(event):
             await _remember(self._prepared, self._tried)
-            self.helped, self._tried = self.helped + self._tried, []
+            self._tried = []
         return event
 
 
@@ -14692,27 +16350,6 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 
-def _hand_over(
-    prepared: PreparedRequest,
-    recorder: Recorder | None,
-    citations: Citations,
-    ended: RunDone,
-    helped: Iterable[Status],
-) -> None:
-    """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (prepared.delegates and leaves_calls(ended)):
-        return
-    call = prepared.call
-    within_run = call.valves.carries_reasoning()
-    received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    pending = tuple(recorder.pending) if recorder else ()
-    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
-    request = prepared.request.model_copy(update={"repairs": repairs})
-    origin, cited = prepared.origin, citations.keys
-    ended_round = DelegatedRound(request, received, pending, cited, origin)
-    save_round(call.state, call.caller.message_id, ended_round)
-
-
 # --------------------------------------------------------------------------------------
 # owui_manifold.chat
 #
@@ -14729,7 +16366,6 @@ class _Chat(NamedTuple):
     call: PipeCall
     model: ResolvedModel
     store: ChatStore | None
-    round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
@@ -14743,24 +16379,30 @@ class _Chat(NamedTuple):
         """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
+
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller.user_id)
+    keys = chat_keys(call.valves, call.caller)
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
-    before = load_round(call.state, call.caller.message_id)
-    chat, reason = await run_work(
-        size, lambda: _read_messages(call, keys.sign, store, before)
-    )
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
-    request = continue_round(before, chat.parts) if before else None
-    if request is None:
-        items = await _history(chat, origin, size)
-        changed = {"input": items, "instructions": chat.instructions or None}
-        request = chat.request.model_copy(update=changed)
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
@@ -14768,9 +16410,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         origin,
         run_limits(call.config.expert, chat.model),
         store,
-        before,
         call_toolset(call, tools),
-        reason="" if before else reason,
+        reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
@@ -14779,10 +16420,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: PipeCall,
-    sign: Sign | None,
-    store: ChatStore | None,
-    before: DelegatedRound | None,
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
@@ -14792,7 +16430,7 @@ def _read_messages(
         lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -14859,8 +16497,6 @@ def _build_flat(chat: _Chat) -> _Chat:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
-    if chat.round:
-        repairs = chat.round.request.repairs
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
@@ -14869,31 +16505,65 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, call.caller.message_id
+    call, store, parts = chat.call, chat.store, chat.parts
     if store is None or not stored_messages(parts):
         return chat
-    mode, kinds = call.config.expert.stable_instructions, _appended(chat)
-    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
-    continues = call.host.metadata.get("assistant_message_id") or chat.round
-    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
-    if not continues and name not in store.sent:
-        given = instructions if is_stable else None
-        sent = capture_sent_context(parts, store.sent, given)
-        if kinds:
-            turn = record_turn(request, [*turns.values()], facts.default_effort)
-            sent = sent._replace(turn=turn)
-        store.set_sent(sent)
-        turns = model_turns(parts, store.sent, request.model)
-    items: Mapping[str, Sequence[Item]] = {}
-    if name in turns:
-        request, items = append_turns(request, turns, kinds)
-    first = first_instructions(parts, store.sent) if is_stable else None
-    return chat._replace(
-        parts=apply_sent_context(parts, store.sent, items),
-        instructions=instructions if first is None else first,
-        request=request,
-    )
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    if notice := change_notice(change):
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
+
+
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
+
+    An earlier run of the same message does not count: a client chooses the ids.
+    """
+    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+
+
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
 
 
 def _appended(chat: _Chat) -> set[str]:
@@ -14945,9 +16615,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    choice = chat.tools.choice
-    choice = next_tool_choice(choice) if chat.round else choice
-    body = {**chat.call.body, "tool_choice": choice}
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
@@ -15148,9 +16816,10 @@ async def answer_somewhere(
     `prepared` is for the first of them; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints, before = prepared.call.account.endpoints, prepared.round
-    begun, home = bool(before), before.origin if before else _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+    endpoints = prepared.call.account.endpoints
+    begun = False
+    home = _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
         if home and (loss := endpoints.loss(home.endpoint, home.account)):
@@ -15238,7 +16907,6 @@ class Pipe:
             body,
             read_caller(body, __user__, __metadata__, __task__),
             config,
-            getattr(__request__, "state", None),
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(

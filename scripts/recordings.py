@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "tests", "scripts")]
 
 from recorded.pipe_replay import replay_through_pipe  # noqa: E402 - the path first
 from recorded.requests import compare_requests  # noqa: E402
-from recorded.rows import Difference, Recording, read_recordings  # noqa: E402
+from recorded.rows import Difference, read_recordings  # noqa: E402
 from recorded.streams import compare_streams  # noqa: E402
 
 RECORDINGS = ROOT.parent / "shared/recordings/responses.jsonl.gz"

@@ -100,6 +100,10 @@ class AgentRequest(NamedTuple):
     def sign(self) -> Sign:
         """Signs what the messages carry of an answer, with a key made of the API key.
 
-        All copies of the pipeline have the API key, and no caller.
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
         """
-        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)

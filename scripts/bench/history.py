@@ -91,7 +91,6 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
         body,
         Caller(MODEL, USER_ID, "chat", ids["message_id"], streams=True),
         read_config(Valves(BASE_URL="http://127.0.0.1:9/v1", API_KEY="sk-bench")),
-        SimpleNamespace(),
         AccountCapabilities(),
         RunLog("ERROR", [], "bench"),
         HostContext({}, None, {"chat_id": "chat", **ids}, None, None),

@@ -78,7 +78,8 @@ def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, s
 def describe_difference(recorded: object, own: object) -> str:
     """Return both values from shortly before the place where they part."""
     theirs, ours = repr(recorded), repr(own)
-    begin = max(0, len(commonprefix([theirs, ours])) - CONTEXT_CHARACTERS)
+    common = commonprefix([theirs, ours])  # noqa: RUF071 - texts, not paths
+    begin = max(0, len(common) - CONTEXT_CHARACTERS)
     return f"recorded …{theirs[begin:]:.200}, ours …{ours[begin:]:.200}"
 
 

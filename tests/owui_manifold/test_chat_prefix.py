@@ -195,7 +195,9 @@ async def test_changes_are_told_only_where_instructions_stay(
     await answered(asked_as(sim, "S\nat 1", "one"), connections)
     await answered(asked_as(sim, "S\nat 2", "one", "x", "two"), connections)
     chat = ["one", "x", "two", "y", "three"]
-    call = asked_as(sim, "S\nat 1", *chat, EXPERT_JSON=expert(stable_instructions="off"))
+    call = asked_as(
+        sim, "S\nat 1", *chat, EXPERT_JSON=expert(stable_instructions="off")
+    )
     await answered(call, connections)
 
     assert said_to(sim)[-1] == ("S\nat 1", ["one", "two", "three"])

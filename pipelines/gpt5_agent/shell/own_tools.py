@@ -100,6 +100,10 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 
 
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
+
+
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
@@ -114,6 +118,7 @@ class OwnToolPool:
         if not valves.SANDBOX:
             return ()
         sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -136,6 +141,12 @@ class OwnToolPool:
         """End all runs, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
+
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
 
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""

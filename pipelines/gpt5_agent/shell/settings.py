@@ -357,7 +357,7 @@ def _build_compaction(
     if threshold == 0 or endpoint.is_azure:
         return None
     model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context
+    window = model.facts.context_window
     if window:
         threshold = min(threshold, window // 2)
     threshold = max(threshold, _MIN_COMPACTION_TOKENS)

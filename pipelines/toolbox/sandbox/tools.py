@@ -329,7 +329,7 @@ class SandboxTools:
             )
             workspace.store_archive(spool, reply)
             if "id" in request:
-                workspace.received.add(request["id"])
+                workspace.add_received(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()

@@ -42,8 +42,16 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                self._forget_ended()
                 self._known[scope] = token, end
         return token
+
+    def _forget_ended(self) -> None:
+        """Forget tokens of earlier settings."""
+        now = unix_seconds()
+        for scope, (_, end) in [*self._known.items()]:
+            if end <= now:
+                del self._known[scope]
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""
