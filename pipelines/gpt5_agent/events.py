@@ -56,13 +56,13 @@ class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
-    know; `goes_on` says that the agent is called again for the next round.
+    know; `continues` says that the agent is called again for the next round.
     """
 
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
-    goes_on: bool = False
+    continues: bool = False
 
 
 class ContextSource(NamedTuple):

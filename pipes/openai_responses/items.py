@@ -56,8 +56,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -151,11 +149,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:

@@ -136,15 +136,12 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools.
-
-    Tools in a namespace are read only when they are found.
-    """
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):

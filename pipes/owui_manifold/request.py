@@ -35,7 +35,6 @@ from owui_manifold.hosted_tools import (
     called_tools,
     hosted_tools,
     offer_tools,
-    tool_search,
 )
 from owui_manifold.models import OPENAI_HOST
 from owui_manifold.store import ChatStore
@@ -81,7 +80,6 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 

@@ -79,10 +79,6 @@ class ValidRequest:
         found = [tool for tool in self.configuration.allowed if tool["type"] == kind]
         return sorted(found, key=lambda tool: tool.get("name") != wanted)
 
-    def deferred(self) -> Item:
-        """Return the first namespace, with the tools that a search would load of it."""
-        return (self.tools("namespace") or [{}])[0]
-
     def _since(self) -> Sequence[Item]:
         spoken = (i for i, item in enumerate(self.items) if _is_user_text(item))
         last = max(spoken, default=-1)

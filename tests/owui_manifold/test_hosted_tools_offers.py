@@ -8,18 +8,14 @@ import pytest
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import read_overrides, resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
-from owui_manifold.config import read_config
 from owui_manifold.expert import ExpertSettings
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
     offer_tools,
-    tool_search,
 )
-from owui_manifold.valves import Valves
 
 Json = dict[str, Any]
-MODEL = resolve_model("gpt-5.6-sol")
 
 
 def function(name: str, description: str = "A tool.") -> Json:
@@ -92,56 +88,9 @@ def test_too_many_tools() -> None:
     assert sent == [None, *names[5:], *names[:2]]
     assert cut.names.known == (*names[5:], *names[:2])
     assert cut.notice == (
-        "3 tools were left out: the API takes at most 128. Switch off tools that this "
-        "chat does not need."
+        "Left out: 3 of this chat's 131 tools, because the API takes at most 128. "
+        "Switch off tools that this chat does not need."
     )
-
-
-def test_too_many_tools_are_searched() -> None:
-    """The first stay in sight, the rest is deferred; only where the model can search."""
-    config = read_config(Valves())
-    [search] = tool_search(config, MODEL)
-    names = [f"s{number % 7}_t{number}" for number in range(700)]
-    called = responses_tools([function(name) for name in names])
-
-    few = offer_tools(None, [search], called[:128])
-    many = offer_tools("auto", [search], called[:150], builtin=names[:3])
-    most = offer_tools(None, [search], called)
-
-    assert [one["name"] for one in few.items] == names[:128]
-    flat, kinds = many.items[:64], [one["type"] for one in many.items[64:]]
-    assert [one["name"] for one in flat] == names[3:67]
-    assert kinds == ["tool_search", *["namespace"] * 10]
-    spaces = [one for one in many.items if one["type"] == "namespace"]
-    assert spaces[0]["name"] == "s0_1"
-    assert spaces[0]["description"].startswith("Functions: s0_t70, s0_t77, ")
-    inner = [one for space in spaces for one in space["tools"]]
-    assert all(one["defer_loading"] and one["parameters"] for one in inner)
-    assert sorted(one["name"] for one in inner) == sorted(names[67:150] + names[:3])
-    assert (many.notice, many.choice, len(many.names.known)) == ("", "auto", 150)
-    assert len(most.items) == 128
-    assert most.notice.startswith("69 tools were left out: the API takes at most 631.")
-
-
-@pytest.mark.parametrize(
-    ("model", "mode"),
-    [("gpt-5.4", "auto"), ("gpt-4.1", "auto"), ("gpt-6.2-sol", "strict")],
-)
-def test_search_that_is_not_there(model: str, mode: Any) -> None:
-    """gpt-5.4 has one that fails beside tools in sight; other servers have none."""
-    config = read_config(Valves(COMPATIBILITY=mode))
-    assert tool_search(config, resolve_model(model)) == []
-
-
-def test_search_of_a_filter_stays_as_it_is() -> None:
-    """A second one would be refused."""
-    search = {"type": "tool_search", "execution": "server"}
-    called = responses_tools([search, *(function(f"t{n}") for n in range(200))])
-
-    found = offer_tools(None, tool_search(read_config(Valves()), MODEL), called)
-
-    assert found.items[0] == search
-    assert [one["type"] for one in found.items[1:]] == ["function"] * 127
 
 
 def test_tools_of_filters_come_behind_and_win() -> None:

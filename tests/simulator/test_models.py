@@ -215,7 +215,6 @@ async def test_an_effort_the_model_lacks(
             "unsupported_value",
             "prompt_cache_retention",
         ),
-        ("gpt-5.4-nano", {"tools": [{"type": "tool_search"}]}, None, "tools"),
         (
             "gpt-5.2",
             {"stream_options": {"include_obfuscation": False}},

@@ -225,7 +225,7 @@ class HostRenderer:
         for the chat have to be kept.
         """
         thought_index = self._find_thought()
-        needs_carrier = event.goes_on or bool(event.notes.get("allowed"))
+        needs_carrier = event.continues or bool(event.notes.get("allowed"))
         if thought_index is None and needs_carrier:
             yield from self._render_shown(self._thoughts.build_carrier())
             thought_index = self._find_thought()

@@ -217,7 +217,7 @@ class WorkspacePool:
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 
