@@ -224,6 +224,7 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
     ends = os.pipe()
     try:
         yield ends
@@ -234,6 +235,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
     program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
