@@ -59,7 +59,7 @@ class Valves(BaseModel):
         f"`{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+        default="", description="Organization to bill. Example: `org-abc`."
     )
     PROJECT: str = Field(
         default="", description="Project to bill. Example: `proj_abc`."
@@ -93,7 +93,7 @@ class Valves(BaseModel):
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only.",
+        "organizations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
@@ -291,6 +291,7 @@ class Valves(BaseModel):
     def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
+        """Return a value that is valid, whatever was stored."""
         name = str(about.field_name)
         default = cls.model_fields[name].default
         if name in _VALVE_RANGES:
@@ -305,14 +306,17 @@ class Valves(BaseModel):
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         """Give an unset text as null: Open WebUI's page saves no empty field."""
-        return {name: None if v == "" else v for name, v in serialize(self).items()}
+        values = serialize(self)
+        return {name: None if value == "" else value for name, value in values.items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
+        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
+        """Return headers with their values in a form that may be shown."""
         return seal_values(value)
