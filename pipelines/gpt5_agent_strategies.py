@@ -70,7 +70,7 @@ from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, takewhile
 from mimetypes import guess_type
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from os.path import commonpath, getsize, join, realpath
 from pathlib import Path
 from posixpath import basename
@@ -351,8 +351,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -446,11 +444,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -4856,40 +4849,31 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    """Return `items` with calls that fit `tools`, in the form that the API takes.
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
 
-    A call of a tool in a namespace names it, which a host may have lost, or another
-    model not known: it is that of the declared tool, or of an earlier call. Where no
-    tool is searched or added later, calls have none, and searches for tools are left
-    out.
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
     """
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
@@ -4911,7 +4895,7 @@ _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
@@ -5046,7 +5030,7 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -5163,7 +5147,7 @@ class ResponsesRequest(BaseModel):
 
     def items(self) -> list[Item]:
         """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+        return fit_calls(self.input)
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -11228,6 +11212,64 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that hardly anybody changes. Its keys are checked
+# one by one: a key with an invalid value falls back to its default, and the rest still
+# holds.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.processes
 #
 # Child processes, in any event loop.
@@ -11448,16 +11490,16 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class _BubblewrapProcess:
-    """One run; bubblewrap writes the id of the first process inside to `told`."""
+    """One run; bubblewrap writes the id of the first process inside to a pipe."""
 
-    def __init__(self, process: ChildProcess, told: int) -> None:
-        """Watch `process`; `told` is read when it is needed."""
+    def __init__(self, process: ChildProcess, info_pipe: int) -> None:
+        """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
-        self._info_descriptor = told
+        self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
-        os.set_blocking(told, False)
+        os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
         """Return the memory of the processes and of empty files.
@@ -11467,12 +11509,7 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                root = f"/proc/self/fd/{first}/root"
-                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
-                statuses = (f"{root}/proc/{number}/status" for number in numbers)
-                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
-                held = sum(map(_read_process_memory, statuses))
-                return held + sum(map(_estimate_inode_memory, folders))
+                return _measure_root(f"/proc/self/fd/{first}/root")
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -11502,17 +11539,32 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
+def _measure_root(root: str) -> int:
+    """Return the bytes that processes and files below the root of a sandbox hold."""
+    size = 0
+    for number in os.listdir(f"{root}/proc"):
+        if number.isdigit():
+            size += _read_process_memory(f"{root}/proc/{number}/status")
+    for name in _WRITABLE_FOLDERS:
+        size += _estimate_inode_memory(f"{root}/{name}")
+    return size
+
+
 def _read_process_memory(path: str) -> int:
+    """Return the bytes that a process holds, by its status file in `/proc`."""
     with (
         suppress(FileNotFoundError, ProcessLookupError),
         open(path, encoding="utf-8", errors="replace") as lines,
     ):
-        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
-        return 1024 * sum(map(int, sizes))
+        kilobytes = [
+            int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
+        ]
+        return 1024 * sum(kilobytes)
     return 0  # it has just ended
 
 
 def _estimate_inode_memory(path: str) -> int:
+    """Return about how many bytes the files of a file system hold beside their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -11543,21 +11595,25 @@ class BubblewrapBackend:
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
-            _open_pipe() as (told, telling),
+            _open_pipe() as (info_pipe, info_end),
         ):
-            command += ["--seccomp", str(rules), "--info-fd", str(telling)]
+            command += ["--seccomp", str(rules), "--info-fd", str(info_end)]
             process = await start_process(
-                *(*command, str(self._python), "-I", "-c", program),
+                *command,
+                str(self._python),
+                "-I",
+                "-c",
+                program,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 env={},
-                pass_fds=(rules, telling),
+                pass_fds=(rules, info_end),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return _BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the contents of the sandbox; the last option makes its root read-only."""
@@ -11584,8 +11640,14 @@ def find_interpreters() -> list[Path]:
     """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
-    found = [own, *([Path(system)] if system else [])]
-    return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
+    candidates = [own]
+    if system:
+        candidates.append(Path(system))
+    interpreters: list[Path] = []
+    for path in candidates:
+        if path.exists() and path.resolve() not in interpreters:
+            interpreters.append(path.resolve())
+    return interpreters
 
 
 def _find_bwrap() -> str:
@@ -11839,8 +11901,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
-NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
+NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
 
@@ -11904,7 +11966,8 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place, kind = os.path.join(WORK, path), kind_of(status)
+        place = os.path.join(WORK, path)
+        kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
@@ -11917,22 +11980,24 @@ class Survey:
             self.size += status.st_size
         else:
             self.dropped.append(path)
-        files, disk = self.limits["files"], self.limits["disk"]
-        if len(self.manifest) > files:
-            raise Refused(f"it holds more than {files} files and folders")
-        if self.size > disk:
-            raise Refused(f"its files have more than {disk} bytes")
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        found, offset = [], 0
+        changed = []
+        offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 if self.stamps[path] != before.get(path):
-                    found.append((path, offset, size))
+                    changed.append((path, offset, size))
                 offset += size
-        return sorted(found)
+        return sorted(changed)
 
     def write(self, target: BufferedWriter) -> None:
         target.write(encode_line(self.manifest))
@@ -11962,14 +12027,16 @@ def resolve_path(path: str, follow: bool = True) -> str:
 
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        by_name = {entry.name: entry for entry in entries}
     listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
         kind = kind_of(status)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
 
 
 def read_file(request: dict) -> dict:
@@ -12025,7 +12092,10 @@ def remove_folder(folder: str) -> None:
             os.remove(os.path.join(place, name))
         for name in folders:
             inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
     os.rmdir(folder)
 
 
@@ -12077,7 +12147,8 @@ class ChildJob:
         try:
             while True:
                 child, code = os.wait()
-                status = code if child == self.child else status
+                if child == self.child:
+                    status = code
         except ChildProcessError:
             pass
         for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
@@ -12160,13 +12231,13 @@ def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
-        told = json.dumps({"json": value}, allow_nan=False)
+        text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        told = json.dumps({"repr": repr(value)})
-    if len(told) > limit:  # a character of the repr may take twelve in JSON
-        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
-        target.write(told)
+        target.write(text)
 
 
 def set_limits(limits: dict) -> None:
@@ -12181,9 +12252,11 @@ def set_limits(limits: dict) -> None:
         ("CORE", 0),
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, most = resource.getrlimit(kind)
-        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (least, least))
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def describe(_: dict) -> dict:
@@ -12313,6 +12386,7 @@ class SandboxReply(NamedTuple):
 
 
 def _max_line_bytes(limits: SandboxLimits) -> int:
+    """Return how long the JSON line of an answer may be: three outputs, and names."""
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
@@ -12327,13 +12401,17 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
             return None
         archive = file.tell()
         has_archive = bool(file.readline())
-        begin, end = file.tell(), path.stat().st_size
+        begin = file.tell()
+        end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
     return SandboxReply(answer, archive if has_archive else None, changed)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    for entry in changed if isinstance(changed, list) else ():
+    """Yield the files that a reply names, if they lie between `begin` and `end`."""
+    if not isinstance(changed, list):
+        return
+    for entry in changed:
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
@@ -12376,22 +12454,21 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = (
-            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
-        )
-        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
-        self._processes.add(cell)
-        talk = _SandboxRun(cell, self._limits)
+        fields = {**request, "limits": self._limits._asdict()}
+        line = json.dumps(fields).encode() + b"\n"
+        process = await self._backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(process)
+        run = _SandboxRun(process, self._limits)
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await talk.communicate(line, archive, spool)
+            await run.communicate(line, archive, spool)
         finally:
-            self._processes.discard(cell)
-            await talk.end()
+            self._processes.discard(process)
+            await run.end()
         reply = _read_reply(spool, self._limits)
         if reply is None:
-            raise SandboxReplyMissing(talk.stderr_text())
+            raise SandboxReplyMissing(run.stderr_text())
         return reply
 
     async def check_confinement(self, spool: Path) -> None:
@@ -12406,8 +12483,9 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
-        if holes := list(_find_confinement_gaps(reply.answer)):
-            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
+        gaps = list(_find_confinement_gaps(reply.answer))
+        if gaps:
+            raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -12417,16 +12495,18 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
+    """One request to a sandbox that runs, and its answer."""
 
-    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
-        process = cell.process
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        self._process, self._limits = cell, limits
-        self._stdin, self._stdout = process.stdin, process.stdout
-        self._stderr = process.stderr
+    def __init__(self, sandbox: SandboxProcess, limits: SandboxLimits) -> None:
+        child = sandbox.process
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        self._process = sandbox
+        self._limits = limits
+        self._stdin = child.stdin
+        self._stdout = child.stdout
+        self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
         self._stderr_task = asyncio.create_task(self._read_stderr())
@@ -12437,38 +12517,45 @@ class _SandboxRun:
         """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
-        answering = asyncio.create_task(self._read_stdout(spool))
-        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
-        self._tasks = [answering, telling]
-        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
+        reading = asyncio.create_task(self._read_stdout(spool))
+        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [reading, sending]
+        await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
             self._check_memory()
-        answering.result()
+            await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        reading.result()
 
     def _check_memory(self) -> None:
-        most = self._limits.memory
+        """Raise RunStopped if the sandbox holds more memory than it may."""
+        max_bytes = self._limits.memory
         try:
             size = self._process.measure_memory()
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
-        if size > most:
+        if size > max_bytes:
             raise RunStopped(
-                f"its processes and files held more than {most} bytes of memory"
+                f"its processes and files held more than {max_bytes} bytes of memory"
             )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
+        """Store the answer in a file; raises RunStopped if it is too long."""
+        bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            while piece := await self._stdout.read(_READ_BYTES):
-                left -= file.write(piece)
-                if left < 0:
+            piece = await self._stdout.read(_READ_BYTES)
+            while piece:
+                bytes_left -= file.write(piece)
+                if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
+                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
-            if not (piece := await self._stderr.read(_STDERR_BYTES)):
+            piece = await self._stderr.read(_STDERR_BYTES)
+            if not piece:
                 return
             self._stderr_text += piece
 
@@ -12495,19 +12582,28 @@ class _SandboxRun:
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
+    """Send the request, then the stored workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
+            await _send_archive(stdin, archive)
         await stdin.drain()
         stdin.close()
 
 
+async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
+    """Send a stored workspace piece by piece."""
+    with archive.path.open("rb") as file:
+        file.seek(archive.start)
+        piece = file.read(_READ_BYTES)
+        while piece:
+            stdin.write(piece)
+            await stdin.drain()
+            piece = file.read(_READ_BYTES)
+
+
 async def _drain(stream: StreamReader) -> None:
+    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -12521,11 +12617,12 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
+def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a sandbox does not confine as it has to."""
     for name, value in _EXPECTED_CONFINEMENT.items():
-        if found.get(name) != value:
+        if confinement.get(name) != value:
             yield name
-    if not found.get("user"):
+    if not confinement.get("user"):
         yield "user"
 
 
@@ -12736,7 +12833,7 @@ class WorkspacePool:
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 
@@ -12868,12 +12965,13 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
-    for key, value in given.items():
+    _, properties = _TOOLS[name]
+    values = {key: arguments.get(key) for key in properties}
+    for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
-    return {"operation": operation, **given}
+    operation = "run" if "code" in values else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **values}
 
 
 _STOP_SENTENCES = {
@@ -12911,8 +13009,8 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            told = f"It is no text; the user is shown the file of {size} bytes."
-            return SandboxResult(told, files=files)
+            text = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
@@ -12920,28 +13018,36 @@ def _build_sandbox_result(
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
+    """Return what the model reads of a run, as JSON."""
     answer = reply.answer
-    told = {
+    report = {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),
         "files": [part.name for part in reply.changed],
     }
-    return _dump_json({**told, "note": notes} if notes else told)
+    if notes:
+        report["note"] = notes
+    return _dump_json(report)
 
 
 def _read_result_value(result: object) -> object:
     """Return the value of the last expression, or its repr."""
+    if not result:
+        return None
     try:
-        wire = json.loads(str(result)) if result else {}
+        value = json.loads(str(result))
     except (ValueError, RecursionError):
         return None
-    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value.get("json", value.get("repr"))
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a sentence for each unexpected event."""
-    if stopped := answer.get("stopped"):
+    stopped = answer.get("stopped")
+    if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
@@ -12951,12 +13057,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
             f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
             "it was before."
         )
-    if dropped := answer.get("dropped"):
+    dropped = answer.get("dropped")
+    if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file goes on: it has {answer.get('size')} bytes.]"
-    if more := answer.get("more") or answer.get("unlisted"):
-        yield f"{more} more are not listed."
+    unlisted = answer.get("more") or answer.get("unlisted")
+    if unlisted:
+        yield f"{unlisted} more are not listed."
 
 
 def _dump_json(value: object) -> str:
@@ -12974,6 +13082,10 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
+def _drop_line(line: str) -> None:
+    """Write no log."""
+
+
 class SandboxTools:
     """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
@@ -12981,7 +13093,7 @@ class SandboxTools:
         self,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = str,
+        log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one."""
@@ -13030,9 +13142,12 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            path = printable_name(name)[-80:]
-            wire = {"path": path, "content": content.hex(), "id": file_id}
-            return {"operation": "receive", **wire}
+            return {
+                "operation": "receive",
+                "path": printable_name(name)[-80:],
+                "content": content.hex(),
+                "id": file_id,
+            }
 
         return await self._answer(chat_id, build)
 
@@ -13051,16 +13166,16 @@ class SandboxTools:
                 if request is None:
                     return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
-        except _SandboxCallFailed as failed:
-            reason = str(failed)
+        except _SandboxCallFailed as error:
+            reason = str(error)
         except SandboxClosed:
             reason = "The sandbox was closed."
         except RunStopped as stopped:
             reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
-        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
-            self._log(f"A run in the sandbox gave no answer: {silent}")
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
+            self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
         return SandboxResult(f"Error: {reason}", failed=True)
 
@@ -13077,6 +13192,7 @@ class SandboxTools:
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
     ) -> SandboxResult:
+        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
             files = workspace.export_files(
@@ -13091,6 +13207,7 @@ class SandboxTools:
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for; None without one."""
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
@@ -13106,11 +13223,13 @@ class SandboxTools:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
-        except (OSError, BadZipFile) as broken:
-            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+        except (OSError, BadZipFile) as error:
+            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
-        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        packages = sorted(
+            path.name.partition("-")[0] for path in folder.glob("*.dist-info")
+        )
+        self._packages = f", also the packages {', '.join(packages)[:1000]}"
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
@@ -13189,13 +13308,13 @@ class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
-    know; `goes_on` says that the agent is called again for the next round.
+    know; `continues` says that the agent is called again for the next round.
     """
 
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
-    goes_on: bool = False
+    continues: bool = False
 
 
 class ContextSource(NamedTuple):
@@ -15600,6 +15719,8 @@ _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORE
 
 
 class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
     is_thought: bool
     text: str
 
@@ -15614,25 +15735,45 @@ class _ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        text, start = self._previous + self._held + text, len(self._previous)
-        partial = None if at_end else _TAG_START.search(text, start)
-        end = partial.start() if partial else len(text)
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
         spans: list[_TextSpan] = []
         for tag in _TAG.finditer(text, start):
             spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start, self._is_thought = tag.end(), not tag[1]
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
         spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous, self._held = text[:end][-1:], text[end:]
-        groups = groupby(
-            (span for span in spans if span.text), attrgetter("is_thought")
-        )
-        return [
-            _TextSpan(kind, "".join(one.text for one in group))
-            for kind, group in groups
-        ]
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
 
 
 def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
     return _ThinkTagParser().feed(text, at_end=True)
 
 
@@ -15650,7 +15791,8 @@ class _ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         self.text += text
-        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
@@ -15664,13 +15806,21 @@ class _ShownPart:
         yield self.end_event()
 
     def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary = [{"type": "summary_text", "text": text}] if text else []
-            head = {"id": f"rs_{self.id}", "type": "reasoning"}
-            return {**head, "summary": summary, "status": status}
-        part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.id, "type": "message", "role": "assistant"}
-        return {**head, "status": status, "content": [part]}
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
 
 
 class _MessageParts:
@@ -15712,21 +15862,27 @@ class _MessageParts:
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         """Yield the end of the message; `item` is the complete one."""
-        self._item, self._is_complete = item, True
+        self._item = item
+        self._is_complete = True
         yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought, self._held = True, []
-        for part in self._parts if self._shows_thoughts else ():
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
             if not part.is_thought:
                 part.is_thought = True
                 yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         """Yield what was held back."""
-        self.is_held, held, self._held = False, self._held, []
+        held = self._held
+        self.is_held = False
+        self._held = []
         yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
@@ -15739,6 +15895,7 @@ class _MessageParts:
             yield from self._add_part(is_thought=False).events(text)
 
     def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -15747,6 +15904,7 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
         last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
@@ -15759,18 +15917,25 @@ class _MessageParts:
         yield last.add_text(text)
 
     def _add_part(self, is_thought: bool) -> _ShownPart:
-        index, own = self._new_index(), str(self._item.get("id") or "")
-        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
-        self._parts.append(_ShownPart(index, id_, is_thought))
-        return self._parts[-1]
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
 
     def _end_last(self) -> Iterator[RunEvent]:
         """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._parts:
             return
-        last, own = self._parts[-1], message_text(self._item)
-        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
-            last.text = own
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
@@ -15792,7 +15957,8 @@ class ThoughtFilter:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = self._has_thought = False
+        self._has_called = False
+        self._has_thought = False
         self._messages = {}
 
     def get_text(self, index: int) -> str:
@@ -15825,16 +15991,20 @@ class ThoughtFilter:
         yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        emits, comments = self._shows_thoughts, is_commentary(item)
-        is_thought = self._has_called or (emits and comments)
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
         message = _MessageParts(
-            item, self._new_index, emits=emits, is_thought=is_thought
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -15848,19 +16018,26 @@ class ThoughtFilter:
 
         A round without text gets a thought of ours.
         """
-        messages = () if self._has_called else self._messages.values()
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not (self._has_called or has_text):
-            name = call.get("name")
-            asks = name == "ask_user"
-            sentence = "I have a question." if asks else f"I am going to use {name}."
-            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-            yield from thought.events(sentence)
-        self._has_called = True
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
 
     def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
@@ -15872,18 +16049,22 @@ class ThoughtFilter:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
         self._next += 1
-        return self._next - 1
+        return index
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
     spans = _parse_spans(message_text(message))
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
@@ -16151,7 +16332,7 @@ class _Agent:
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+            str(self._totals.rounds), items, notes, continues=not self.is_over
         )
 
 
@@ -16822,19 +17003,11 @@ def _write_sealing_key(key: bytes) -> None:
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
     "COMPACTION_TOKENS": (0, 10_000_000),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
 }
 
 
@@ -16855,7 +17028,7 @@ class Valves(BaseModel):
         f"`{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+        default="", description="Organization to bill. Example: `org-abc`."
     )
     PROJECT: str = Field(
         default="", description="Project to bill. Example: `proj_abc`."
@@ -16889,7 +17062,7 @@ class Valves(BaseModel):
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only.",
+        "organizations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
@@ -16897,7 +17070,7 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organisation that "
+        description="Stream answers from the API. Turn it off for an organization that "
         "may not stream.",
     )
 
@@ -16944,17 +17117,6 @@ class Valves(BaseModel):
         "off, only the answer is shown.",
     )
 
-    # The request
-
-    REQUEST_MAY_SET: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules. Example: `context, verbosity`.",
-    )
-
     # Tools that run in this pipeline
 
     SANDBOX: bool = Field(
@@ -16963,20 +17125,11 @@ class Valves(BaseModel):
         "network. If no sandbox works on this server, the log says why and no tool is "
         "offered.",
     )
-    SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox."
-    )
-    SANDBOX_MEMORY_MB: int = Field(
-        default=512,
-        description="Memory of one run, for all its processes.",
-    )
-    SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat."
-    )
-    SANDBOX_WHEELS: str = Field(
+    SANDBOX_OPTIONS: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported in the "
-        "sandbox. Example: `/srv/wheels`.",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `wheels` (a folder of packages to import). Example: "
+        '`{"seconds": 60, "wheels": "/srv/wheels"}`.',
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
@@ -16999,9 +17152,10 @@ class Valves(BaseModel):
         default=True,
         description="Let the model call several tools at once.",
     )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120,
-        description="Time limit of one call of a tool that runs here.",
+    TOOL_TIMEOUTS: str = Field(
+        default="default: 120",
+        description="Time limits of tool calls in seconds, by name or pattern. Example: "
+        "`default: 120, python_execute: 300`.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -17040,23 +17194,6 @@ class Valves(BaseModel):
 
     # The network
 
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5.",
-    )
-    CONNECT_TIMEOUT_SECONDS: int = Field(
-        default=30,
-        description="Time limit for opening a connection.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may take to begin its answer, 30 to 900.",
-    )
-    IDLE_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may send nothing within an answer, 30 to 900.",
-    )
     VERIFY_SSL: bool = Field(
         default=True,
         description="Check the server's certificate. Turn it off only for a test.",
@@ -17074,12 +17211,18 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
-    # The log
+    # Log and the rest
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
         "without secrets.",
+    )
+    EXPERT_JSON: str = Field(
+        default="",
+        description="A JSON object of settings that hardly any server needs, such as "
+        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
+        'them). Example: `{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -17112,6 +17255,111 @@ class Valves(BaseModel):
     @classmethod
     def _seal_values(cls, value: str) -> str:
         return seal_values(value)
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.json_valves
+#
+# Valves of the pipeline that hold JSON objects, with their keys and ranges.
+#
+# docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
+# too, have its names (pipes/owui_manifold/expert.py).
+# --------------------------------------------------------------------------------------
+
+
+THIS_PLACE = "the valves of this pipeline"
+
+
+class AgentExpertSettings(BaseModel):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is sent again, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules.",
+    )
+
+
+class SandboxOptions(BaseModel):
+    """What SANDBOX_OPTIONS can hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seconds: int = Field(
+        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
+    )
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        le=16_384,
+        description="Memory of one run, for all its processes, 64 to 16384.",
+    )
+    disk_mb: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="Space for the files of one chat, 1 to 1024.",
+    )
+    wheels: str = Field(
+        default="",
+        description="Folder of wheels; the packages in them can be imported.",
+    )
+
+
+def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+    """Return what EXPERT_JSON says; defaults for what cannot be read."""
+    settings, _ = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+    )
+    return settings
+
+
+def read_sandbox_options(valves: Valves) -> SandboxOptions:
+    """Return what SANDBOX_OPTIONS says; defaults for what cannot be read."""
+    options, _ = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    return options
+
+
+def find_valve_problems(valves: Valves) -> list[str]:
+    """Return what is wrong with these valves, as messages for administrators."""
+    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, sandbox = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    problems = [*expert, *sandbox]
+    if timeouts:
+        problems.append(timeouts)
+    return problems
 
 
 # --------------------------------------------------------------------------------------
@@ -17257,7 +17505,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
@@ -17317,13 +17565,15 @@ def _build_agent_limits(question: AgentInput) -> AgentLimits:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
     own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
         limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            seconds=default_seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
         ),
         asks_in_chat=question.can_ask,
         delegates=valves.DELEGATION,
@@ -17387,7 +17637,7 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
         raise valve_error(
             "EXTRA_HEADERS is not a JSON object of texts",
             '{"X-Team": "blue"}',
-            place="the valves of this pipeline",
+            place=THIS_PLACE,
         )
     return {
         name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
@@ -17396,12 +17646,13 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
 
 def _build_run_limits(valves: Valves) -> Limits:
     """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
     timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
     )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
@@ -17579,7 +17830,7 @@ class OwnToolPool:
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
         limits = _build_sandbox_limits(valves)
-        wheels = valves.SANDBOX_WHEELS.strip()
+        wheels = read_sandbox_options(valves).wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
@@ -17590,10 +17841,11 @@ class OwnToolPool:
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     """Return the limits of the valves, in seconds, bytes and characters."""
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
@@ -17798,7 +18050,7 @@ class HostRenderer:
         for the chat have to be kept.
         """
         thought_index = self._find_thought()
-        needs_carrier = event.goes_on or bool(event.notes.get("allowed"))
+        needs_carrier = event.continues or bool(event.notes.get("allowed"))
         if thought_index is None and needs_carrier:
             yield from self._render_shown(self._thoughts.build_carrier())
             thought_index = self._find_thought()
@@ -18076,10 +18328,12 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 
 def find_unknown_keys(may_set: str) -> str:
-    """Return the message about words of REQUEST_MAY_SET that name no key, if any."""
+    """Return the message about words of `caller_may_set` that name no key, if any."""
     known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words("REQUEST_MAY_SET", _split_words(may_set), known, advice)
+    return unknown_words(
+        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
+    )
 
 
 def select_keys(
@@ -18087,7 +18341,7 @@ def select_keys(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return what a request may set, and the names of the settings left out.
 
-    `may_set` is the valve REQUEST_MAY_SET.
+    `may_set` is `caller_may_set` of EXPERT_JSON.
     """
     allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
@@ -18119,7 +18373,7 @@ def _select_fields(
 
 
 def _split_words(may_set: str) -> list[str]:
-    """Return the words of REQUEST_MAY_SET."""
+    """Return the words of `caller_may_set`."""
     return [word.strip() for word in may_set.lower().split(",")]
 
 
@@ -18163,7 +18417,7 @@ class Pipeline:
         self._connections = Connections()
         self._own_tools = OwnToolPool()
         self._logged = RecentTexts()
-        """What the log has said today about requests and REQUEST_MAY_SET."""
+        """What the log has said today about requests and valves."""
         self._shown_notices = hourly_texts()
         self._secret = ""
         """What signs the context while there is no API key."""
@@ -18257,24 +18511,28 @@ class Pipeline:
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
         new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
         if new:
             log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (the valve "
-                "REQUEST_MAY_SET says what a request may set)"
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
             )
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
-        """Return, and log once, which words of REQUEST_MAY_SET are unknown."""
-        message = find_unknown_keys(self.valves.REQUEST_MAY_SET)
-        if not message:
-            return ()
-        if self._logged.first_time(message):
-            log.warn(message)
-        return (message,)
+        """Return, and log once, what is wrong with the valves."""
+        messages = find_valve_problems(self.valves)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        unknown_keys = find_unknown_keys(may_set)
+        if unknown_keys:
+            messages.append(unknown_keys)
+        for message in messages:
+            if self._logged.first_time(message):
+                log.warn(message)
+        return tuple(messages)
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

@@ -972,8 +972,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -1067,11 +1065,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -5364,40 +5357,31 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    """Return `items` with calls that fit `tools`, in the form that the API takes.
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
 
-    A call of a tool in a namespace names it, which a host may have lost, or another
-    model not known: it is that of the declared tool, or of an earlier call. Where no
-    tool is searched or added later, calls have none, and searches for tools are left
-    out.
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
     """
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
@@ -5419,7 +5403,7 @@ _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
@@ -5554,7 +5538,7 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -5671,7 +5655,7 @@ class ResponsesRequest(BaseModel):
 
     def items(self) -> list[Item]:
         """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+        return fit_calls(self.input)
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -6134,6 +6118,583 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_DEEPEST_ARGUMENT = 40
+_MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself: what was `found`
+    is remembered by the identity of the objects, so they must outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    found: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
+
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+            return ""
+        place = (path, id(value), id(node))
+        if place not in self.found:
+            self.found[place] = ""
+            self.found[place] = self._error(value, node, path, depth)
+        return self.found[place]
+
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
+        inner = (
+            self.error(*child, depth + 1) for child in self._inner(value, node, path)
+        )
+        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
+            return found
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.error(value, one, path, depth + 1) for one in options):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+    def _inner(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in filter(value.__contains__, properties):
+                if not self.lenient or value[name] is not None or name in required:
+                    yield value[name], properties[name], _joined(path, name)
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
+            for place, one in enumerate(value):
+                yield one, items, f"{path}[{place}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
+
+
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
+    place = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{place} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
+    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    given, found = dict(arguments), ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
+        given = _drop_nulls(arguments, schema, check, 0)
+        found = check.error(given, schema)
+    return given, f"The argument {found}." if found else None
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+    known: dict[str, dict[str, list[Any]]] = {}
+    required: set[str] = set()
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in filter(value.__contains__, properties):
+            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+        required |= set(form.get("required") or ())
+    nulls = check._replace(found={})
+    return {
+        name: _drop_nulls(one, known.get(name), check, depth + 1)
+        for name, one in value.items()
+        if one is not None
+        or name not in known
+        or name in required
+        or not nulls.error(None, known[name])
+    }
+
+
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, one option."""
+    check.pay_for(value, node)
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+
+
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
+    """Return the option that a value fits; all options if it fits none."""
+    lenient = check._replace(found={}, lenient=True)
+    fitting = (option for option in options if not lenient.error(value, option))
+    return [*islice(fitting, 1)] or options
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that fits counts. A rule that fits only another name of the tool
+# counts, too, if it is stricter. Without an explicit approval a call is denied.
+#
+# Every call gets an output. For each failure the model gets one of our sentences; the
+# text of an exception goes only to the log, because it may quote what the model must not
+# see.
+# --------------------------------------------------------------------------------------
+
+
+Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
+
+_Value = TypeVar("_Value")
+
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
+    rules: ApprovalRules = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    """The other names of a tool."""
+
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        found = [_first_fitting(self.rules, name) or self.default_rule]
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        for other in (via, *self.other_names(name)):
+            found.append(_first_fitting(rest, other) or "auto")
+        return max(found, key=_STRICTNESS.index)
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
+    ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
+        match self.rule_for(name, via):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        try:
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
+        except Exception as error:  # nobody could be asked: no approval
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
+        return f"The user did not approve this call of {name}. Go on without it."
+
+
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
+
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    told = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(told)
+
+
+def _read_approval(word: str) -> Approval | None:
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(word)
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
+        return _first_fitting(self.own, name)
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
+    """
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
+    return ToolResult(f"Error: {sentence}", failed=True)
+
+
+class _ReadyCall(NamedTuple):
+    """A call that may run: its tool, its arguments, the tool that was called."""
+
+    name: str
+    arguments: dict[str, Any]
+    is_interactive: bool
+    via: str = ""
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
+    batch = _Batch(toolset)
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    try:
+        for call in calls:
+            one = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
+            await asyncio.sleep(0)
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
+            if not task.done():
+                _cancel(one for one, apart in tasks.items() if not apart)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
+    finally:
+        _cancel(tasks)
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+class _Batch:
+    """The calls of a round. Their time stops while a person is asked, one by one."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + toolset.limits.batch_seconds
+
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        """Wait until a task is done or the time is used up.
+
+        The time of a question is added back.
+        """
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:
+                    continue
+            else:
+                return
+
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name, call.via) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        async with nullcontext() if call.is_interactive else self._slots:
+            return await _call_tool(call, self._toolset)
+
+
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    name = _name(call)
+    try:
+        arguments = _arguments(call)
+    except ValueError:
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    found = _ready_call(name, arguments, tools)
+    if isinstance(found, ToolResult):
+        return found
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    if resolved[1] is found.arguments:
+        return found._replace(name=resolved[0], via=name)
+    ready = _ready_call(*resolved, tools)
+    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> _ReadyCall | ToolResult:
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    given, complaint = check_arguments(arguments, schema)
+    if complaint is not None:
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(name, given, tools.is_interactive(name))
+
+
+def _arguments(call: Item) -> object:
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
+    try:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = _cap_output(answer.output, limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
+
+
+def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
+    if isinstance(output, list):
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
+        return output
+    half = characters // 2
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -7505,583 +8066,6 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_DEEPEST_ARGUMENT = 40
-_MOST_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
-_STEP = 20
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-class _SchemaCheck(NamedTuple):
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: what was `found`
-    is remembered by the identity of the objects, so they must outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    found: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
-        size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
-        if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
-            size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
-        self.budget.spend(size)
-
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
-            return ""
-        place = (path, id(value), id(node))
-        if place not in self.found:
-            self.found[place] = ""
-            self.found[place] = self._error(value, node, path, depth)
-        return self.found[place]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        inner = (
-            self.error(*child, depth + 1) for child in self._inner(value, node, path)
-        )
-        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
-            return found
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, one, path, depth + 1) for one in options):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
-
-    def _inner(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
-        items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
-            for place, one in enumerate(value):
-                yield one, items, f"{path}[{place}]"
-        for part in node.get("allOf") or ():
-            yield value, part, path
-
-
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    place = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        words = _listed([_quote(one) for one in allowed[:21]])
-        return f"{place} must be one of {words}"
-    required = (isinstance(value, Mapping) and node.get("required")) or ()
-    for name in required:
-        if name not in value:
-            return f"{_joined(path, str(name))} is missing"
-    return ""
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
-
-
-def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
-    """
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    given, found = dict(arguments), ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        found = check.error(given, schema)
-    return given, f"The argument {found}." if found else None
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
-        return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, check, depth + 1) for one in value]
-    known: dict[str, dict[str, list[Any]]] = {}
-    required: set[str] = set()
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in filter(value.__contains__, properties):
-            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-        required |= set(form.get("required") or ())
-    nulls = check._replace(found={})
-    return {
-        name: _drop_nulls(one, known.get(name), check, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in known
-        or name in required
-        or not nulls.error(None, known[name])
-    }
-
-
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
-
-
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(found={}, lenient=True)
-    fitting = (option for option in options if not lenient.error(value, option))
-    return [*islice(fitting, 1)] or options
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tools
-#
-# Calls of tools: who may run them, how they run, and what they return.
-#
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
-#
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
-# --------------------------------------------------------------------------------------
-
-
-Approval = Literal["auto", "ask", "deny"]
-ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
-
-_Value = TypeVar("_Value")
-
-Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
-
-    rules: ApprovalRules = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = None
-    log: Callable[[str], object] = str
-    other_names: Callable[[str], Iterable[str]] = lambda _: ()
-    """The other names of a tool."""
-
-    def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        found = [_first_fitting(self.rules, name) or self.default_rule]
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other in (via, *self.other_names(name)):
-            found.append(_first_fitting(rest, other) or "auto")
-        return max(found, key=_STRICTNESS.index)
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
-    ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name, via):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        try:
-            if self.ask and await self.ask(call_id, name, arguments):
-                return None
-        except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
-
-
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
-    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    told = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(told)
-
-
-def _read_approval(word: str) -> Approval | None:
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
-        pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(word)
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-    own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
-
-    def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = str
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
-
-
-class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
-
-    name: str
-    arguments: dict[str, Any]
-    is_interactive: bool
-    via: str = ""
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. A check may take some milliseconds, so others
-    run between two. When the time is over, all calls are cancelled at once, and no
-    waiting one starts. Closing the generator cancels running calls.
-    """
-    batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
-    try:
-        for call in calls:
-            one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], one))
-            tasks[task] = isinstance(one, _ReadyCall) and (
-                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
-            )
-            await asyncio.sleep(0)
-        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_apart else batch.wait(task))
-            if not task.done():
-                _cancel(one for one, apart in tasks.items() if not apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
-    finally:
-        _cancel(tasks)
-
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
-
-    def __init__(self, toolset: Toolset) -> None:
-        self._toolset = toolset
-        self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
-
-        The time of a question is added back.
-        """
-        while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
-            elif self._asking.locked():
-                async with self._asking:
-                    continue
-            else:
-                return
-
-    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
-        if isinstance(call, ToolResult):
-            return call
-        approver = self._toolset.approver
-        asks = approver.rule_for(call.name, call.via) == "ask"
-        async with self._asking if asks else nullcontext():
-            began = self._loop.time()
-            try:
-                refusal = await approver.refusal(
-                    call_id, call.name, call.arguments, call.via
-                )
-            finally:
-                self._end += self._loop.time() - began
-        if refusal is not None:
-            return tool_error(refusal)
-        async with nullcontext() if call.is_interactive else self._slots:
-            return await _call_tool(call, self._toolset)
-
-
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name = _name(call)
-    try:
-        arguments = _arguments(call)
-    except ValueError:
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(name, arguments, tools)
-    if isinstance(found, ToolResult):
-        return found
-    resolved = tools.resolve_call(name, found.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    if resolved[1] is found.arguments:
-        return found._replace(name=resolved[0], via=name)
-    ready = _ready_call(*resolved, tools)
-    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
-
-
-def _ready_call(
-    name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.is_interactive(name))
-
-
-def _arguments(call: Item) -> object:
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name, limits = ready.name, toolset.limits
-    seconds = limits.own_seconds(name) or limits.seconds
-    try:
-        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
-
-
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
-    if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
-
-
-def _name(call: Item) -> str:
-    return str(call.get("name") or "")
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.mcp_servers
 #
 # Remote MCP servers, from an administrator's JSON to tools of a request.
@@ -8259,9 +8243,16 @@ class Turn(NamedTuple):
         return packed if len(packed) <= _LONGEST_TURN else ""
 
 
-def read_turn(wire: str) -> Turn:
-    """Return a stored turn."""
-    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+def read_turn(wire: str) -> Turn | None:
+    """Return a stored turn; None for one whose tools lie in namespaces.
+
+    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    tools as they are declared now.
+    """
+    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    tools = (turn.base or {}).get("tools", ())
+    has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
+    return None if has_namespaces else turn
 
 
 def record_turn(
@@ -8306,7 +8297,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if "tools" in tool or (old and _schema(old) != _schema(tool)):
+        if old and _schema(old) != _schema(tool):
             return None
     return new if len(known) + len(new) <= _MOST_DECLARED else None
 
@@ -11990,7 +11981,7 @@ class Recorder:
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.
@@ -12859,6 +12850,109 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     except ValidationError:
         return False
     return True
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
 
 
 # --------------------------------------------------------------------------------------
@@ -13854,7 +13948,7 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
     """What the host tells of who asks."""
-    account: Any = None
+    account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
     @property
@@ -14007,7 +14101,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
 _ADMINISTRATION = "openai_responses_administration"
 
 
-async def active_administration(request: Any) -> Any:
+async def active_administration(request: Any) -> Administration | None:
     """Return the filter that decides about calls of the pipe; None if none is active."""
     if request is None:
         return None
@@ -14023,7 +14117,8 @@ async def active_administration(request: Any) -> Any:
     found.valves = await context.get_function_valves(
         active, _ADMINISTRATION, found.Valves
     )
-    return found
+    administration: Administration = found
+    return administration
 
 
 async def legacy_model(model_id: str) -> Any:
@@ -14847,28 +14942,12 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
-_MOST_TOOLS = 128
+_MAX_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
 _TOO_MANY = (
-    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
-    "does not need."
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
 )
-_TOOL_SEARCH: Item = {"type": "tool_search"}
-_MOST_AT_ONCE = 64
-"""Beside a search, which finds the others."""
-_NAMESPACE_TOOLS = 9
-"""The guide "Tool search" advises fewer than ten."""
-_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
-
-
-def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
-    """Return the search for tools, if the model has one that works.
-
-    gpt-5.4 has it, too, but ends in a `server_error` where some tools are deferred and
-    others are not (docs/reference/responses-api.md, "Function tools").
-    """
-    is_strict = config.valves.COMPATIBILITY == "strict"
-    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -14881,51 +14960,43 @@ def offer_tools(
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. Of too many OpenAI's are kept, then those that people attached, then the
-    `builtin` ones. With our search for tools among the `hosted` the model finds the
-    rest; that of a filter stays as it is.
+    out. `builtin` are the names of Open WebUI's own.
     Raises InvalidRequest for a choice that names no tool.
     """
     merged = merge_tools(hosted, called)
-    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
-    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
-    tools = [tool for tool in others if tool.get("name") not in withheld]
-    if len(tools) > _MOST_TOOLS:
-        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    lost = len(tools) - most
-    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
     names = ToolNames(tuple(known))
-    items = names.rename_tools(tools[:most])
+    items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
-    if len(items) > _MOST_TOOLS:
-        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
-    return OfferedTools(items, names, chosen, notice)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
 
 
-def _searched_tools(tools: Sequence[Item]) -> list[Item]:
-    """Return a search, and namespaces with `tools`, which the model reads when found.
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
 
-    Tools of one server often begin with the same word.
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
     """
-    found = [_TOOL_SEARCH]
-    ordered = sorted(tools, key=_first_word)
-    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
-        inner = ordered[start : start + _NAMESPACE_TOOLS]
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {', '.join(map(tool_name, inner))}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
-    return found
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
 
 
-def _first_word(tool: Item) -> str:
-    return tool_name(tool).split("_")[0][:50]
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
 
 
 # --------------------------------------------------------------------------------------
@@ -15336,7 +15407,6 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -15662,9 +15732,18 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 _TOOL_TYPES = (
-    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
-    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
-    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
     *("vector_store_ids", "container", "environment", "input_image_mask"),
@@ -15874,15 +15953,12 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools.
-
-    Tools in a namespace are read only when they are found.
-    """
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
@@ -16154,15 +16230,15 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
-    limits, counts = prepared.limits, _RunCounts(prepared)
     request, endpoint = prepared.request, prepared.endpoint
-    if account := prepared.call.account:
-        limits = limits._replace(spent=counts.add)
+    account, limits = prepared.call.account, prepared.limits
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    if account:
-        events = counts.watch(events)
-        events = account.observe_run(events, request.model, endpoint.host, event_words)
-    return events
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
 def event_words(event: RunEvent) -> tuple[str | None, ...]:
@@ -16184,8 +16260,9 @@ class _RunCounts:
     hidden thoughts are not known. `_characters` is None between two responses.
     """
 
-    def __init__(self, prepared: PreparedRequest) -> None:
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
+        self._account = account
         self._counted = 0
         self._characters: int | None = 0
 
@@ -16196,8 +16273,7 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        account = prepared.call.account
-        return str(account.count_responses(prepared.request.model, counts, cost))
+        return self._account.count_responses(prepared.request.model, counts, cost)
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count the response that is left in the middle."""
@@ -16427,7 +16503,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     chat = _Chat(call, model, store, instructions, parts, records, tools)
@@ -16493,7 +16569,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
+    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
@@ -16791,12 +16867,12 @@ async def told_lines(
 
 def at_endpoint(call: PipeCall) -> PipeCall:
     """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account and call.account.endpoints
-    if not endpoints:
+    endpoints = call.account.endpoints if call.account else None
+    if endpoints is None:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, endpoints.valves()
+    config, replaced = call.config, dict(endpoints.valves())
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
@@ -16808,28 +16884,30 @@ def at_endpoint(call: PipeCall) -> PipeCall:
 
 async def answer_somewhere(
     prepared: PreparedRequest,
+    endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of them; `permit` returns the call at the one that is
+    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints = prepared.call.account.endpoints
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and (loss := endpoints.loss(home.endpoint, home.account)):
-            yield Status(loss)
+        if home:
+            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
+            if loss:
+                yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)
@@ -16991,12 +17069,14 @@ class Pipe:
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.answer(last_words(call))):
+        if account and (lines := account.limits.usage_answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(request, permit, self._connections)
+            return answer_somewhere(
+                request, account.endpoints, permit, self._connections
+            )
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:

@@ -19,6 +19,7 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
@@ -71,7 +72,7 @@ class Pipeline:
         self._connections = Connections()
         self._own_tools = OwnToolPool()
         self._logged = RecentTexts()
-        """What the log has said today about requests and REQUEST_MAY_SET."""
+        """What the log has said today about requests and valves."""
         self._shown_notices = hourly_texts()
         self._secret = ""
         """What signs the context while there is no API key."""
@@ -165,24 +166,28 @@ class Pipeline:
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
         new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
         if new:
             log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (the valve "
-                "REQUEST_MAY_SET says what a request may set)"
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
             )
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
-        """Return, and log once, which words of REQUEST_MAY_SET are unknown."""
-        message = find_unknown_keys(self.valves.REQUEST_MAY_SET)
-        if not message:
-            return ()
-        if self._logged.first_time(message):
-            log.warn(message)
-        return (message,)
+        """Return, and log once, what is wrong with the valves."""
+        messages = find_valve_problems(self.valves)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        unknown_keys = find_unknown_keys(may_set)
+        if unknown_keys:
+            messages.append(unknown_keys)
+        for message in messages:
+            if self._logged.first_time(message):
+                log.warn(message)
+        return tuple(messages)
 
     async def _close_all(self) -> None:
         """Close what all answers share."""

@@ -102,6 +102,7 @@ class EndpointChoice:
         `down` has the times until which an account counts as one that fails.
         """
         self.problem = ""
+        """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
         self._entries = sorted(entries, key=self._is_down)
@@ -125,11 +126,11 @@ class EndpointChoice:
                 return True
         return False
 
-    def loss(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
         """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
         return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
 
-    def leave_failed(self, kind: str, code: str, status: int) -> str:
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
@@ -162,22 +163,18 @@ class EndpointChoice:
         return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
 
 
-class NoEndpoint:
-    """What a call gets whose entries cannot be read."""
-
-    problem = _UNREADABLE
-
-
 async def choose_endpoints(
     text: str, facts: JsonObject, down: dict[str, float]
-) -> EndpointChoice | NoEndpoint | None:
+) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
-    entries = read_endpoints(text)
+    entries, base_url = read_endpoints(text), str(facts.get("base_url"))
     if entries is None:
-        return NoEndpoint()
+        choice = EndpointChoice([], base_url, down)
+        choice.problem = _UNREADABLE
+        return choice
     if not entries or facts.get("has_own_key"):
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
@@ -186,4 +183,4 @@ async def choose_endpoints(
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
     found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
+    return EndpointChoice(found, base_url, down) if found else None

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from openai_responses.json_input import JsonObject
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import (
@@ -82,7 +83,7 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: dict[str, Any]) -> Account:
+    async def begin(self, facts: JsonObject) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
 
         `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
@@ -125,7 +126,7 @@ class Filter:
                 raise LimitReached(refused)
         return body
 
-    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
         try:
             text = self.valves.USER_LIMITS_JSON
             return await read_user_limits(text, facts, self._usage)

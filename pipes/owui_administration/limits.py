@@ -116,12 +116,12 @@ class UserLimits:
         lists = (getattr(rule, name) for rule in self.rules)
         return [one for one in lists if one is not None]
 
-    def closed_tools(self) -> list[str]:
+    def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
         tools = self._lists("tools")
         return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
 
-    def other_effort(self, asked: str | None, known: Sequence[str]) -> str:
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
 
         It is the next lower one of those that the model knows, in their order.
@@ -187,9 +187,9 @@ class UserLimits:
             if rule.show or all_rules
         ]
 
-    def answer(self, words: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other words."""
-        asked = read_command(words) if self.table else None
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+        asked = read_command(text) if self.table else None
         if asked is None or self.table is None:
             return None
         report = UsageReport(self.table, self._user, self.today)

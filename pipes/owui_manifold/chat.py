@@ -142,7 +142,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     chat = _Chat(call, model, store, instructions, parts, records, tools)
@@ -208,7 +208,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
+    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)

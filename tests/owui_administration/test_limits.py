@@ -248,7 +248,7 @@ def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
     """What is sent instead."""
     facts = resolve_model(name).facts
     known = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    return limited.other_effort(asked, known)
+    return limited.nearest_allowed_effort(asked, known)
 
 
 def test_hosted_tools_are_those_that_every_rule_allows() -> None:
@@ -257,7 +257,7 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
         rule(tools=["web_search", "mcp"]), rule(tools=["web_search", "file_search"])
     )
 
-    closed = limited.closed_tools()
+    closed = limited.forbidden_tools()
 
     assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
     assert "web_search" not in closed

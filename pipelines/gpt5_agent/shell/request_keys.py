@@ -61,10 +61,12 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 
 def find_unknown_keys(may_set: str) -> str:
-    """Return the message about words of REQUEST_MAY_SET that name no key, if any."""
+    """Return the message about words of `caller_may_set` that name no key, if any."""
     known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words("REQUEST_MAY_SET", _split_words(may_set), known, advice)
+    return unknown_words(
+        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
+    )
 
 
 def select_keys(
@@ -72,7 +74,7 @@ def select_keys(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return what a request may set, and the names of the settings left out.
 
-    `may_set` is the valve REQUEST_MAY_SET.
+    `may_set` is `caller_may_set` of EXPERT_JSON.
     """
     allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
@@ -104,5 +106,5 @@ def _select_fields(
 
 
 def _split_words(may_set: str) -> list[str]:
-    """Return the words of REQUEST_MAY_SET."""
+    """Return the words of `caller_may_set`."""
     return [word.strip() for word in may_set.lower().split(",")]

@@ -21,6 +21,7 @@ from gpt5_agent.request import (
     Persona,
     show_always,
 )
+from gpt5_agent.shell.json_valves import THIS_PLACE, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
@@ -40,6 +41,7 @@ from openai_responses.loop.tools import (
     Approver,
     CallLimits,
     read_rules,
+    read_timeouts,
 )
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
@@ -180,7 +182,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
@@ -240,13 +242,15 @@ def _build_agent_limits(question: AgentInput) -> AgentLimits:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
     own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
         limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
+            seconds=default_seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
         ),
         asks_in_chat=question.can_ask,
         delegates=valves.DELEGATION,
@@ -310,7 +314,7 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
         raise valve_error(
             "EXTRA_HEADERS is not a JSON object of texts",
             '{"X-Team": "blue"}',
-            place="the valves of this pipeline",
+            place=THIS_PLACE,
         )
     return {
         name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
@@ -319,12 +323,13 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
 
 def _build_run_limits(valves: Valves) -> Limits:
     """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
     timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
     )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:

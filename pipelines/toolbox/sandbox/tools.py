@@ -353,7 +353,7 @@ class SandboxTools:
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
-            self._log(f"SANDBOX_WHEELS cannot be installed: {error}")
+            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
         packages = sorted(
             path.name.partition("-")[0] for path in folder.glob("*.dist-info")

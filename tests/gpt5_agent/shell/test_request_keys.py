@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
-from gpt5_agent.shell.valves import Valves
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
-OPEN = str(Valves.model_fields["REQUEST_MAY_SET"].default)
+OPEN = AgentExpertSettings().caller_may_set
 
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
     ({"model": "a", "messages": []}, OPEN, {"model": "a", "messages": []}, []),

@@ -20,6 +20,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from valve_texts import expert
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -202,9 +203,8 @@ def test_the_engine_gets_what_the_valves_say() -> None:
         REASONING_SUMMARY="disabled",
         VERBOSITY="high",
         PARALLEL_TOOL_CALLS=False,
-        MAX_RETRIES=4,
-        IDLE_TIMEOUT_SECONDS=77,
-        TOOL_TIMEOUT_SECONDS=5,
+        EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=77),
+        TOOL_TIMEOUTS="default: 5",
         TOOL_OUTPUT_CHARACTERS=2000,
     )
 
