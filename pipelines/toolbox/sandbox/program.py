@@ -37,7 +37,9 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
 NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
