@@ -190,6 +190,7 @@ class Pipeline:
         return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 
