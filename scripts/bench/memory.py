@@ -30,11 +30,12 @@ GOAL = 150
 """Kilobytes a stream."""
 WARM_UP_STREAMS = 5
 GROWTH = 1.05
-"""How much more may be held in the end than after the second round.
+"""How much more may be held in the end than when it had settled.
 
-The first round fills the caches. What is left behind never goes away, so the least of
+The first round fills the caches, the next ones settle. What is left behind never goes away, so the least of
 the last rounds shows it, and a moment in which one round held more does not.
 """
+SETTLING_ROUNDS = 3
 LAST_ROUNDS = 3
 _PROCESS = Path("/proc/self")
 _RESET_PEAK = "5"
@@ -174,8 +175,8 @@ def complaints(rounds: Sequence[Round], traced: Sequence[Round]) -> list[str]:
     tasks = max(one.tasks for one in rounds)
     if tasks:
         wrong.append(f"{tasks} tasks were left.")
-    if len(traced) > 2 * LAST_ROUNDS:
-        settled = traced[1].held
+    if len(traced) > SETTLING_ROUNDS + LAST_ROUNDS:
+        settled = median(one.held for one in traced[1 : 1 + SETTLING_ROUNDS])
         last = min(one.held for one in traced[-LAST_ROUNDS:])
         if last > settled * GROWTH:
             wrong.append(f"Memory grew: from {settled:,.0f} to {last:,.0f} kB.")
