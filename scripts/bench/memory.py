@@ -32,8 +32,9 @@ WARM_UP_STREAMS = 5
 GROWTH = 1.05
 """How much more may be held in the end than when it had settled.
 
-The first round fills the caches, the next ones settle. What is left behind never goes away, so the least of
-the last rounds shows it, and a moment in which one round held more does not.
+The first round fills the caches, the next ones settle. What is left behind never goes
+away, so the least of the last rounds shows it, and a moment in which one round held
+more does not.
 """
 SETTLING_ROUNDS = 3
 LAST_ROUNDS = 3
