@@ -127,17 +127,19 @@ class Responder:
         )
         return self._fail_start(asked, planned)
 
-    def _refuse_part(self, asked: ValidRequest) -> Reply | HttpReply | None:
+    def _refuse_part(self, request: ValidRequest) -> Reply | HttpReply | None:
         parts = [one for one in self.faults if isinstance(one, RefusedPart)]
-        refused = (part.reply_to(asked) for part in parts)
+        refused = (part.reply_to(request) for part in parts)
         return next((one for one in refused if one is not None), None)
 
-    def _fail_start(self, asked: ValidRequest, planned: PlannedAnswer) -> PlannedAnswer:
+    def _fail_start(
+        self, request: ValidRequest, planned: PlannedAnswer
+    ) -> PlannedAnswer:
         """Cut an answer short whose start is to fail, as often as was asked for."""
         for fault in self.faults:
-            if not isinstance(fault, FailedStart) or not fault.concerns(asked):
+            if not isinstance(fault, FailedStart) or not fault.concerns(request):
                 continue
-            key = (fault, asked.said, asked.rounds)
+            key = (fault, request.said, request.rounds)
             self._failed[key] += 1
             if self._failed[key] > fault.times:
                 continue
@@ -164,34 +166,34 @@ class Responder:
 
     def _respond(
         self,
-        asked: ValidRequest,
+        request: ValidRequest,
         replay: Replay,
         asker: RequestOrigin,
         chosen: "_ScenarioChoice",
     ) -> PlannedAnswer:
         account, now = asker.account, self._clock()
         prompt = build_prompt(
-            asked.body, asked.model, replay.items, replay.reasoning_tokens
+            request.body, request.model, replay.items, replay.reasoning_tokens
         )
         key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*_draft_compaction(asked, prompt.tokens), *chosen.reply.items],
-            asked,
+            [*_draft_compaction(request, prompt.tokens), *chosen.reply.items],
+            request,
             SealContext(key, account.organisation, replay.prefix),
         )
         self.containers.note_use(items, now)
-        opened = open_response(asked, key, now, replay.removed)
-        counted = self._count_prompt(asked, account, prompt)
+        opened = open_response(request, key, now, replay.removed)
+        counted = self._count_prompt(request, account, prompt)
         fields = {
             "status": chosen.reply.ending.status,
             "usage": count_usage(counted, items),
-            **self._diagnose(asked, account, prompt, key),
-            **fill_placeholders(chosen.reply.ending.fields, asked.words()),
+            **self._diagnose(request, account, prompt, key),
+            **fill_placeholders(chosen.reply.ending.fields, request.words()),
         }
         closed = close_response(opened, items, now, fields)
         written = build_stream(chosen.reply, opened, closed, chosen.options)
         final = _build_final(chosen.reply, closed, written)
-        wishes = asked.body.get("stream_options") or {}
+        wishes = request.body.get("stream_options") or {}
         obfuscated = wishes.get("include_obfuscation") is not False
         events = number_events(add_unknown_events(written, chosen.options), obfuscated)
         return PlannedAnswer(
@@ -204,33 +206,33 @@ class Responder:
         return hashlib.sha256(seed).hexdigest()[:24]
 
     def _count_prompt(
-        self, asked: ValidRequest, account: Account, prompt: Prompt
+        self, request: ValidRequest, account: Account, prompt: Prompt
     ) -> PromptCount:
         key = (
             account.organisation,
-            asked.model.id,
-            asked.body.get("prompt_cache_key"),
+            request.model.id,
+            request.body.get("prompt_cache_key"),
             serialise_value(prompt.settings),
         )
         cached = self._cache.read(key, prompt.prefix)
-        writes = asked.model.writes_cache_explicitly
+        writes = request.model.writes_cache_explicitly
         written = prompt.tokens - cached - prompt.uncached_tokens if writes else 0
-        return PromptCount(prompt.tokens, cached, written, asked.reasoning_tokens)
+        return PromptCount(prompt.tokens, cached, written, request.reasoning_tokens)
 
     def _diagnose(
-        self, asked: ValidRequest, account: Account, prompt: Prompt, key: str
+        self, request: ValidRequest, account: Account, prompt: Prompt, key: str
     ) -> Event:
         """Keep the prompt; return the diagnosis that was asked for."""
         record = PromptRecord(
             account.organisation,
-            asked.model,
-            asked.body.get("prompt_cache_key"),
-            serialise_value(asked.body.get("tools") or []),
+            request.model,
+            request.body.get("prompt_cache_key"),
+            serialise_value(request.body.get("tools") or []),
             prompt,
-            sum(item.get("type") == "compaction" for item in asked.items),
+            sum(item.get("type") == "compaction" for item in request.items),
         )
         self._records.keep(make_response_id(key), record)
-        earlier = read_comparison(asked.body)
+        earlier = read_comparison(request.body)
         if earlier is None:
             return {}
         return {"prompt_cache_diagnostics": self._records.compare(earlier, record)}
@@ -282,19 +284,19 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     return asked, replay
 
 
-def _draft_compaction(asked: ValidRequest, tokens: int) -> list[dict[str, Any]]:
-    if not is_to_be_compacted(asked.body, tokens):
+def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:
+    if not is_to_be_compacted(request.body, tokens):
         return []
-    return [{"type": "compaction"}, *draft_update(asked.configuration)]
+    return [{"type": "compaction"}, *draft_update(request.configuration)]
 
 
 def choose_scenario(
-    asked: ValidRequest, asker: RequestOrigin
+    request: ValidRequest, asker: RequestOrigin
 ) -> tuple[Scenario, Options]:
     """Return the scenario: by header, for a task, by word, or the default."""
-    if asker.wish is None and find_task_field(asked.said):
+    if asker.wish is None and find_task_field(request.said):
         return SCENARIOS["task"], Options()
-    spec = asker.wish or find_spec(asked.said) or asker.default_scenario
+    spec = asker.wish or find_spec(request.said) or asker.default_scenario
     name = spec.split(",", 1)[0]
     if name not in SCENARIOS:
         raise Refusal(f"The stand-in has no scenario '{name}'.", code="no_scenario")

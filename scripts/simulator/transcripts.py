@@ -122,19 +122,19 @@ def play_changed_effort() -> PlannedAnswer:
     return responder.answer({**body, **changed, "input": items}, asker)
 
 
-def play_scenario(spec: str, asked: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
+def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=lambda: NOON)
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
-    tools = [*hosted, *asked["tools"]]
+    tools = [*hosted, *request["tools"]]
     include = [
-        *asked["include"],
+        *request["include"],
         *(["code_interpreter_call.outputs"] if hosted else []),
     ]
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
-        body = {**asked, "tools": tools, "include": include, "input": items}
+        body = {**request, "tools": tools, "include": include, "input": items}
         answer = responder.answer(body, asker)
         yield answer
         output = (answer.final or {}).get("output", [])

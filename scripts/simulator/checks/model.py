@@ -95,9 +95,9 @@ def _check_mode(mode: str, model: ModelFacts) -> None:
         raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
 
 
-def _refuse_reasoning(body: Body, asked: Body) -> None:
+def _refuse_reasoning(body: Body, request: Body) -> None:
     """Source: reports of OpenAI's users."""
-    for name, value in asked.items():
+    for name, value in request.items():
         if value is not None:
             raise refuse_unsupported_parameter(f"reasoning.{name}")
     if "reasoning.encrypted_content" in (body.get("include") or []):

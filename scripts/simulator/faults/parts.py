@@ -89,14 +89,14 @@ class RefusedPart:
     chat: str = ""
     """Only requests that say this anywhere in their input."""
 
-    def reply_to(self, asked: ValidRequest) -> Reply | HttpReply | None:
+    def reply_to(self, request: ValidRequest) -> Reply | HttpReply | None:
         """Return the refusal of a request; None if it does not hold the part."""
-        if self.chat and self.chat not in _write(asked.items):
+        if self.chat and self.chat not in _write(request.items):
             return None
-        found = self._find(asked)
+        found = self._find(request)
         if found is None:
             return None
-        streams = asked.body.get("stream") and not asked.body.get("background")
+        streams = request.body.get("stream") and not request.body.get("background")
         refusal, form = self._words(found)
         refusal.status = self.status
         return build_reply(refusal, form, self.delivery if streams else "http")
@@ -112,10 +112,10 @@ class RefusedPart:
         bare = self.form in ("id", "phrase")
         return found.words, "message" if bare else self.form
 
-    def _find(self, asked: ValidRequest) -> _Place | None:
+    def _find(self, request: ValidRequest) -> _Place | None:
         if self.place == "parameter":
-            return self._find_parameter(asked.body)
-        listed = _list_tools(asked) if self.place == "tool" else _list_items(asked)
+            return self._find_parameter(request.body)
+        listed = _list_tools(request) if self.place == "tool" else _list_items(request)
         for path, value in listed:
             look = self._look_at_tool if self.place == "tool" else self._look_at_item
             found = look(path, value) if self.text in _write(value) else None
@@ -216,14 +216,14 @@ def _refuse_part(path: str, item: Item, kind: str) -> Refusal | None:
     return None
 
 
-def _list_items(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
-    for index, item in enumerate(asked.items):
+def _list_items(request: ValidRequest) -> Iterator[tuple[str, Item]]:
+    for index, item in enumerate(request.items):
         yield f"input[{index}]", item
 
 
-def _list_tools(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
-    yield from _number(asked.body.get("tools") or (), "tools")
-    for path, item in _list_items(asked):
+def _list_tools(request: ValidRequest) -> Iterator[tuple[str, Item]]:
+    yield from _number(request.body.get("tools") or (), "tools")
+    for path, item in _list_items(request):
         if read_item_type(item) == "additional_tools":
             yield from _number(item["tools"], f"{path}.tools")
 

@@ -46,10 +46,10 @@ class FailedStart:
     usage: bool = False
     """Whether ``response.failed`` says what was billed."""
 
-    def concerns(self, asked: ValidRequest) -> bool:
+    def concerns(self, request: ValidRequest) -> bool:
         """Tell whether the answer to this request is to fail."""
-        due = self.after_rounds in (None, asked.rounds)
-        return due and self.text in asked.said
+        due = self.after_rounds in (None, request.rounds)
+        return due and self.text in request.said
 
     def shorten(self, events: Sequence[Event]) -> list[Event]:
         """Return the events up to the first item, and the failure behind them."""

@@ -1,7 +1,7 @@
 """The words in which a transcript is written.
 
 Each function returns an item as the API would finish it, without its id. Texts may leave
-words open as ``$turn``, ``$said`` ... (see :meth:`simulator.asked.Asked.words`).
+words open as ``$turn``, ``$said`` ... (see :meth:`simulator.request.ValidRequest.words`).
 """
 
 import json

@@ -41,9 +41,8 @@ def find_task_field(text: str) -> str | None:
     return field if field in TASK_ANSWERS else None
 
 
-def _answer_task(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    field = find_task_field(asked.said) or "title"
+def _answer_task(request: ValidRequest, _options: Options) -> Reply:
+    field = find_task_field(request.said) or "title"
     return make_reply(build_message(json.dumps({field: TASK_ANSWERS[field]})))
 
 

@@ -50,22 +50,22 @@ BLOCKED = {
 def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
     """Answer that there is no tool where it was not offered."""
 
-    def composed(asked: ValidRequest, options: Options) -> Any:
-        return compose(asked, options) if asked.tools(tool) else make_reply(NO_TOOL)
+    def composed(request: ValidRequest, options: Options) -> Any:
+        return compose(request, options) if request.tools(tool) else make_reply(NO_TOOL)
 
     return composed
 
 
-def _count_pictures(asked: ValidRequest) -> int:
-    contents = (item.get("content") for item in asked.items)
+def _count_pictures(request: ValidRequest) -> int:
+    contents = (item.get("content") for item in request.items)
     parts = (part for rows in contents if isinstance(rows, list) for part in rows)
     return sum(part.get("type") == "input_image" for part in parts)
 
 
-def _build_drawing(asked: ValidRequest, *after: Item) -> Reply:
+def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
     """Draw; darker where pictures were given. ``after`` stands behind the picture."""
-    tool = asked.tools("image_generation")[0]
-    given = _count_pictures(asked)
+    tool = request.tools("image_generation")[0]
+    given = _count_pictures(request)
     shade = max(0, LIGHTEST - STEP * given)
     made = build_image_generation_call(
         draw_picture(shade),
@@ -84,33 +84,28 @@ def _build_drawing(asked: ValidRequest, *after: Item) -> Reply:
     )
 
 
-def _draw(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return _build_drawing(asked)
+def _draw(request: ValidRequest, _options: Options) -> Reply:
+    return _build_drawing(request)
 
 
-def _draw_and_stop(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    drawn = _build_drawing(asked)
+def _draw_and_stop(request: ValidRequest, _options: Options) -> Reply:
+    drawn = _build_drawing(request)
     return make_reply(*drawn.items[:2], disorder=drawn.disorder)
 
 
-def _draw_and_stay(asked: ValidRequest, options: Options) -> Reply:
+def _draw_and_stay(request: ValidRequest, _options: Options) -> Reply:
     """Send the finished picture with the status that it had before."""
-    del options
-    drawn = _build_drawing(asked)
+    drawn = _build_drawing(request)
     thought, made, *rest = drawn.items
     unfinished = {**made, "status": "generating"}
     return make_reply(thought, unfinished, *rest, disorder=drawn.disorder)
 
 
-def _draw_and_call(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return _build_drawing(asked, build_function_call("$tool", "$arguments"))
+def _draw_and_call(request: ValidRequest, _options: Options) -> Reply:
+    return _build_drawing(request, build_function_call("$tool", "$arguments"))
 
 
-def _fail_to_draw(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _fail_to_draw(_request: ValidRequest, _options: Options) -> Reply:
     failed = {
         "type": "image_generation_call",
         "status": "failed",
@@ -120,8 +115,7 @@ def _fail_to_draw(asked: ValidRequest, options: Options) -> Reply:
     return make_reply(DRAWING, failed, build_message("I could not draw that."))
 
 
-def _count(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _count(_request: ValidRequest, _options: Options) -> Reply:
     text = f"There are 14,400,000 people. The table is in {TABLE_LINK}."
     cited = [
         build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE),
@@ -134,9 +128,8 @@ def _count(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _count_twice(asked: ValidRequest, options: Options) -> Reply:
+def _count_twice(_request: ValidRequest, _options: Options) -> Reply:
     """Think behind the code, as models do."""
-    del asked, options
     return make_reply(
         COUNTING,
         build_code_interpreter_call(CODE, LOGS),
@@ -147,8 +140,7 @@ def _count_twice(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _count_with_expired_file(_request: ValidRequest, _options: Options) -> Reply:
     text = f"The table is in {TABLE_LINK}."
     cited = build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE)
     return make_reply(
@@ -158,8 +150,7 @@ def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _fail(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _fail(_request: ValidRequest, _options: Options) -> Reply:
     failed = {
         **build_code_interpreter_call(CODE, ""),
         "status": "failed",
@@ -168,8 +159,7 @@ def _fail(asked: ValidRequest, options: Options) -> Reply:
     return make_reply(COUNTING, failed, build_message("The code did not run."))
 
 
-def _plot(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _plot(_request: ValidRequest, _options: Options) -> Reply:
     url = f"data:image/png;base64,{draw_picture(90)}"
     ran = build_code_interpreter_call("plot(rows)", "")
     ran["outputs"] = [{"type": "image", "url": url}]

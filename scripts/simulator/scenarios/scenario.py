@@ -13,9 +13,8 @@ Events = list[Event]
 StreamFault = Callable[[Events, Options], Events]
 
 
-def send_delta_first(events: Events, options: Options) -> Events:
+def send_delta_first(events: Events, _options: Options) -> Events:
     """Send the first delta of each item before its ``output_item.added``."""
-    del options
     moved = list(events)
     for index in sorted({event.get("output_index", -1) for event in events} - {-1}):
         own = [one for one in moved if one.get("output_index") == index]
@@ -26,9 +25,8 @@ def send_delta_first(events: Events, options: Options) -> Events:
     return moved
 
 
-def interleave_calls(events: Events, options: Options) -> Events:
+def interleave_calls(events: Events, _options: Options) -> Events:
     """Mix the events of neighbouring calls, as parallel calls arrive."""
-    del options
     kinds = {
         event["output_index"]: event["item"]["type"]
         for event in events
@@ -46,9 +44,8 @@ def interleave_calls(events: Events, options: Options) -> Events:
     ]
 
 
-def send_whole_arguments(events: Events, options: Options) -> Events:
+def send_whole_arguments(events: Events, _options: Options) -> Events:
     """Send the arguments of calls in one event, without deltas."""
-    del options
     return [
         event
         for event in events
@@ -59,8 +56,7 @@ def send_whole_arguments(events: Events, options: Options) -> Events:
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     """Send these pictures while the real one is drawn, as many as were asked for."""
 
-    def disorder(events: Events, options: Options) -> Events:
-        del options
+    def disorder(events: Events, _options: Options) -> Events:
         sent: Events = []
         for event in events:
             partial = event["type"].endswith(".partial_image")
@@ -73,15 +69,13 @@ def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     return disorder
 
 
-def send_only_error(events: Events, options: Options) -> Events:
+def send_only_error(events: Events, _options: Options) -> Events:
     """Send nothing but the error."""
-    del options
     return events[-1:]
 
 
-def drop_done_events(events: Events, options: Options) -> Events:
+def drop_done_events(events: Events, _options: Options) -> Events:
     """Leave out the ``done`` events of parts, which some gateways forget."""
-    del options
     kept = ("response.output_item.done", "response.completed")
     return [e for e in events if e["type"] in kept or not e["type"].endswith(".done")]
 
@@ -157,10 +151,10 @@ class Scenario:
     replies: tuple[Reply | ComposeReply, ...]
     options: str = ""
 
-    def reply_to(self, asked: ValidRequest, options: Options) -> Reply | HttpReply:
+    def reply_to(self, request: ValidRequest, options: Options) -> Reply | HttpReply:
         """Return the reply that is due after the outputs the request carries."""
-        due = self.replies[min(asked.rounds, len(self.replies) - 1)]
-        return due(asked, options) if callable(due) else due
+        due = self.replies[min(request.rounds, len(self.replies) - 1)]
+        return due(request, options) if callable(due) else due
 
 
 def make_scenario(

@@ -100,11 +100,10 @@ def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
     """Return replies of a model that has a tool; without it, it says so."""
 
     def due(found: Reply) -> ComposeReply:
-        def compose(asked: ValidRequest, options: Options) -> Reply:
-            del options
+        def compose(request: ValidRequest, _options: Options) -> Reply:
             return (
                 found
-                if asked.tools(kind)
+                if request.tools(kind)
                 else make_reply(build_message(f"I have no {kind}."))
             )
 

@@ -34,9 +34,9 @@ PIXEL = (
 )
 
 
-def search_tools(asked: ValidRequest, _: Options) -> Reply:
+def search_tools(request: ValidRequest, _: Options) -> Reply:
     """Search the deferred tools, if there are any, and call one that was found."""
-    space = asked.deferred()
+    space = request.deferred()
     if not space:
         return make_reply(LOOKING, CALL)
     arguments = invent_arguments(space["tools"][-1])

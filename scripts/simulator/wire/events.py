@@ -75,8 +75,7 @@ EMPTY_FIELDS: Mapping[str, Any] = {
 }
 
 
-def _no_steps(item: Item) -> EventSteps:
-    del item
+def _no_steps(_item: Item) -> EventSteps:
     return iter(())
 
 
@@ -153,8 +152,7 @@ def _build_text_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
 def _build_status_steps(prefix: str, *names: str) -> Callable[[Item], EventSteps]:
     """Return steps that only name how far a hosted call has come."""
 
-    def steps(item: Item) -> EventSteps:
-        del item
+    def steps(_item: Item) -> EventSteps:
         for name in names:
             yield f"{prefix}.{name}", {}
 
