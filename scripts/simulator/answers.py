@@ -91,7 +91,8 @@ class Responder:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Start with an empty cache."""
         self._clock = clock
-        self._cache, self._records = PromptCache(), PromptRecords()
+        self._cache = PromptCache()
+        self._records = PromptRecords()
         self.containers = ContainerClock()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
@@ -109,28 +110,32 @@ class Responder:
 
     def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
         """Return the answer to a body or raise the refusal."""
-        asked, replay = validate_request(body, asker)
-        self.containers.check(body, asked.items, self._clock())
-        scenario, options = choose_scenario(asked, asker)
+        request, replay = validate_request(body, asker)
+        self.containers.check(body, request.items, self._clock())
+        scenario, options = choose_scenario(request, asker)
         if self._is_to_be_refused(body, options):
             status = options.number("status") or 500
             return PlannedAnswer(
                 scenario.name, options, build_http_error(status, options)
             )
-        reply = self._refuse_part(asked) or scenario.reply_to(asked, options)
-        if is_broken_by(asked.configuration.tools, asked.model):
+        reply = self._refuse_part(request) or scenario.reply_to(request, options)
+        if is_broken_by(request.configuration.tools, request.model):
             reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
         planned = self._respond(
-            asked, replay, asker, _ScenarioChoice(scenario, options, reply)
+            request, replay, asker, _ScenarioChoice(scenario, options, reply)
         )
-        return self._fail_start(asked, planned)
+        return self._fail_start(request, planned)
 
     def _refuse_part(self, request: ValidRequest) -> Reply | HttpReply | None:
-        parts = [one for one in self.faults if isinstance(one, RefusedPart)]
-        refused = (part.reply_to(request) for part in parts)
-        return next((one for one in refused if one is not None), None)
+        """Return the refusal of the first part that the request holds."""
+        for fault in self.faults:
+            if isinstance(fault, RefusedPart):
+                reply = fault.reply_to(request)
+                if reply is not None:
+                    return reply
+        return None
 
     def _fail_start(
         self, request: ValidRequest, planned: PlannedAnswer
@@ -171,7 +176,8 @@ class Responder:
         asker: RequestOrigin,
         chosen: "_ScenarioChoice",
     ) -> PlannedAnswer:
-        account, now = asker.account, self._clock()
+        account = asker.account
+        now = self._clock()
         prompt = build_prompt(
             request.body, request.model, replay.items, replay.reasoning_tokens
         )
@@ -262,7 +268,8 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     check_namespaces(body, items)
     check_parts(items)
     context = (body.get("reasoning") or {}).get("context") or "auto"
-    context = model.default_context if context == "auto" else context
+    if context == "auto":
+        context = model.default_context
     reader = ReplayReader(
         asker.account.organisation,
         body.get("safety_identifier"),
@@ -278,10 +285,10 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
             code="context_length_exceeded",
             param="input",
         )
-    asked = ValidRequest(
+    request = ValidRequest(
         body, items, model, configuration, replay.reasoning, asker.authorization
     )
-    return asked, replay
+    return request, replay
 
 
 def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:

@@ -43,8 +43,8 @@ def _draw_row(y: int) -> int:
     return sum(1 << (SIDE_PIXELS - 1 - x) for x in inside)
 
 
-def _distance(place: int) -> int:
-    return (place - SIDE_PIXELS // 2) ** 2
+def _distance(pixel: int) -> int:
+    return (pixel - SIDE_PIXELS // 2) ** 2
 
 
 def _encode_png_chunk(name: bytes, body: bytes) -> bytes:

@@ -39,13 +39,14 @@ TIERS = {"fast": "priority", "auto": "default"}
 
 def read_tier(body: Body) -> str:
     """Return the tier that is used: ``fast`` shows as ``priority``."""
-    asked = body.get("service_tier") or "auto"
-    return TIERS.get(asked, asked)
+    wanted = body.get("service_tier") or "auto"
+    return TIERS.get(wanted, wanted)
 
 
 def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     """Return the settings at request level that the cache hangs on, as they count."""
-    text, reasoning = body.get("text") or {}, body.get("reasoning") or {}
+    text = body.get("text") or {}
+    reasoning = body.get("reasoning") or {}
     return {
         "service_tier": read_tier(body),
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,

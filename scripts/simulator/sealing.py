@@ -60,13 +60,13 @@ def make_digest(text: str) -> str:
 
 def parse_item_id(id: str) -> ItemPlace | None:
     """Read the place out of one of our ids, None for a foreign one."""
-    found = ID_PATTERN.match(id)
-    if found is None:
+    match = ID_PATTERN.match(id)
+    if match is None:
         return None
     place = ItemPlace(
-        found["response"], int(found["place"], 16), int(found["partner"], 16)
+        match["response"], int(match["place"], 16), int(match["partner"], 16)
     )
-    return place if place.id(found["prefix"]) == id else None
+    return place if place.id(match["prefix"]) == id else None
 
 
 def make_response_id(key: str) -> str:
@@ -172,7 +172,7 @@ class ForeignSeal(Exception):
 
 def seal_content(what: Seal) -> str:
     """Return the opaque text of a seal, at least 400 characters long."""
-    fields = {name: one for name, one in asdict(what).items() if one != ()}
+    fields = {name: value for name, value in asdict(what).items() if value != ()}
     plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
     nonce = hashlib.sha256(plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
@@ -187,7 +187,8 @@ def unseal_content(text: str) -> Seal:
         raw = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ForeignSeal from error
-    body, tag = raw[:-TAG_LENGTH], raw[-TAG_LENGTH:]
+    body = raw[:-TAG_LENGTH]
+    tag = raw[-TAG_LENGTH:]
     if not hmac.compare_digest(hmac.digest(KEY, body, "sha256"), tag):
         raise ForeignSeal
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
@@ -200,7 +201,8 @@ def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
         hashlib.sha256(KEY + nonce + count.to_bytes(4, "big")).digest()
         for count in itertools.count()
     )
-    return bytes(one ^ other for one, other in zip(text, stream, strict=False))
+    pairs = zip(text, stream, strict=False)  # the stream has no end
+    return bytes(byte ^ mask for byte, mask in pairs)
 
 
 def shorten_seal(text: str) -> str:

@@ -75,18 +75,19 @@ def read_replay(
     last_user = _last_user(items)
     for index, item in enumerate(items):
         if read_item_type(item) in SEALED_TYPES:
-            found = _unseal_item(item, index, reader)
+            seal = _unseal_item(item, index, reader)
             past = index < last_user
             compacts = read_item_type(item) == "compaction"
-            read = found.prefix if compacts else prefix.digest()
-            reason = _removal(found, read, past and not compacts, reader)
+            read = seal.prefix if compacts else prefix.digest()
+            reason = _removal(seal, read, past and not compacts, reader)
             if reason:
-                id = item.get("id") or found.item
+                id = item.get("id") or seal.item
                 removed.append(_build_removal_report(id, reason))
                 continue
             if compacts:  # it stands for all before it
-                kept, tokens = [], 0
-            tokens += found.tokens
+                kept = []
+                tokens = 0
+            tokens += seal.tokens
         if read_item_type(item) == "mcp_call":
             continue  # taken, but never read: only a stored response gives it back
         kept.append(canonicalize_item(item))
@@ -116,14 +117,14 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
         _refuse_plain_text(item, f"input[{index}].content")
     content = item.get("encrypted_content") or ""
     try:
-        found = unseal_content(content)
+        seal = unseal_content(content)
     except ForeignSeal as error:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
-    if found.organisation != reader.organisation:
+    if seal.organisation != reader.organisation:
         raise _refuse_unverifiable(content, OTHER_ORGANISATION_TEXT)
-    if found.family != reader.model.family and not _is_tolerated(reader):
+    if seal.family != reader.model.family and not _is_tolerated(reader):
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
-    return found
+    return seal
 
 
 def _refuse_plain_text(item: Item, path: str) -> None:
@@ -149,15 +150,15 @@ def _refuse_unverifiable(content: str, reason: str) -> Refusal:
     )
 
 
-def _removal(found: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
+def _removal(seal: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
     """Return why the model does not read something; older models do not report it."""
     boundary = "turn_boundary" if past and reader.current_turn_only else None
     if not reader.model.binds_reasoning_to_prefix:
         return boundary
-    if found.family != reader.model.family:
+    if seal.family != reader.model.family:
         return "model_mismatch"
-    if found.end_user != reader.end_user:
+    if seal.end_user != reader.end_user:
         return "end_user_mismatch"
-    if found.prefix != prefix:
+    if seal.prefix != prefix:
         return "prefix_mismatch"
     return boundary

@@ -157,20 +157,22 @@ class RefusedPart:
                 else refuse_unknown_parameter(f"{path}.{self.key}")
             )
         if read_item_type(item) in NEWER_TYPES:  # as servers do that know it not
-            kinds = [one for one in list_item_types() if one not in NEWER_TYPES]
+            kinds = [name for name in list_item_types() if name not in NEWER_TYPES]
             return refuse_value(f"{path}.type", read_item_type(item), kinds)
         words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "
         words += "supported here."
         return Refusal(words, code="invalid_value", param=path)
 
     def _look_at_tool(self, path: str, tool: Item) -> _Place | None:
-        name, kind = tool.get("name"), tool["type"]
+        name = tool.get("name")
+        kind = tool["type"]
         if self.name not in ("", name, kind):
             return None
         if kind == "function":
             text = f"Invalid schema for function '{name}': In context=(), schema is "
             text += "not supported"
-            code, leaf = "invalid_function_parameters", f"{path}.parameters"
+            code = "invalid_function_parameters"
+            leaf = f"{path}.parameters"
             words = Refusal(f"{text}: '{leaf}'.", code=code, param=leaf)
             return _Place(path, words, phrase=f"{text}.")
         leaf = f"{path}.type"

@@ -53,13 +53,18 @@ class FailedStart:
 
     def shorten(self, events: Sequence[Event]) -> list[Event]:
         """Return the events up to the first item, and the failure behind them."""
-        kept = [one for one in events[:3] if "response" in one]
-        added = (one for one in events if one["type"].endswith("output_item.added"))
+        start = [event for event in events[:3] if "response" in event]
+        added = [
+            event for event in events if event["type"].endswith("output_item.added")
+        ]
         if self.item:
-            kept += [one for one, _ in zip(added, range(1), strict=False)]
-        broken = self.ending in BREAKS  # in the middle of an event, or before it
-        kept.append(events[-1] if broken else self._build_last(events))
-        return [{**one, "sequence_number": n} for n, one in enumerate(kept)]
+            start += added[:1]
+        # A connection that breaks does so in the middle of an event, or before it.
+        last = events[-1] if self.ending in BREAKS else self._build_last(events)
+        numbered = []
+        for number, event in enumerate([*start, last]):
+            numbered.append({**event, "sequence_number": number})
+        return numbered
 
     def break_off(self, options: Options, count: int) -> Options:
         """Return the options under which the connection breaks behind the events."""

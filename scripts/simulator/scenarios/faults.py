@@ -44,8 +44,10 @@ RATE_LIMIT_TEXT = (
 def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
     """Say as many words as were asked for, with a line break now and then."""
     count = options.number("deltas") or 2000
-    ends = ("\n\n" if place % 25 == 24 else " " for place in range(count))
-    text = "".join(f"word{place}{end}" for place, end in enumerate(ends))
+    text = ""
+    for number in range(count):
+        end = "\n\n" if number % 25 == 24 else " "
+        text += f"word{number}{end}"
     return make_reply(THINKING, build_message(text.rstrip()))
 
 

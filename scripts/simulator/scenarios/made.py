@@ -30,7 +30,8 @@ DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
 CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
 NO_TOOL = build_message("I have no tool for that here.")
-LIGHTEST, STEP = 200, 60
+LIGHTEST = 200
+STEP = 60
 CODE = """\
 import csv
 
@@ -51,7 +52,9 @@ def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
     """Answer that there is no tool where it was not offered."""
 
     def composed(request: ValidRequest, options: Options) -> Any:
-        return compose(request, options) if request.tools(tool) else make_reply(NO_TOOL)
+        if not request.tools(tool):
+            return make_reply(NO_TOOL)
+        return compose(request, options)
 
     return composed
 
@@ -166,7 +169,8 @@ def _plot(_request: ValidRequest, _options: Options) -> Reply:
     return make_reply(COUNTING, ran, build_message("The chart is above."))
 
 
-_IMAGE_TOOL, _CODE_TOOL = "image_generation", "code_interpreter"
+_IMAGE_TOOL = "image_generation"
+_CODE_TOOL = "code_interpreter"
 FOUND = build_message("I called `$tool`. It said: $output")
 
 MADE_SCENARIOS: tuple[Scenario, ...] = (

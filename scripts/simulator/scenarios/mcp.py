@@ -26,7 +26,8 @@ from simulator.scenarios.scenario import (
 )
 
 LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
-CLOCKS, ATLAS = "clocks", "atlas"
+CLOCKS = "clocks"
+ATLAS = "atlas"
 UTC = '{"zone":"UTC"}'
 TIME_ARGUMENTS = '{"zone": "Europe/Zurich", "format": "%H:%M"}'
 NOON = "12:00"
@@ -51,7 +52,9 @@ def _missing_tool_lists(request: ValidRequest, *labels: str) -> list[Item]:
         if item.get("type") == "mcp_list_tools"
     }
     return [
-        build_mcp_list_tools(one, "now", "zones") for one in labels if one not in known
+        build_mcp_list_tools(label, "now", "zones")
+        for label in labels
+        if label not in known
     ]
 
 
@@ -92,19 +95,23 @@ def _refuse_unreachable(request: ValidRequest, _options: Options) -> Reply | Htt
     return HttpReply(424, json.dumps({"error": error}))
 
 
-def _run_approved(asked: ValidRequest, _options: Options) -> Reply:
+def _run_approved(request: ValidRequest, _options: Options) -> Reply:
     """Make the calls that were allowed, then say what came of all."""
-    calls = [_find_approved(request) for request in find_approved_calls(asked.items)]
+    calls = [
+        _build_approved_call(approval)
+        for approval in find_approved_calls(request.items)
+    ]
     made = f"{len(calls)} of the calls were made."
-    heard = f" It said: {NOON}." if calls else " I go on without."
-    return make_reply(*calls, build_message(made + heard))
+    outcome = f"It said: {NOON}." if calls else "I go on without."
+    return make_reply(*calls, build_message(f"{made} {outcome}"))
 
 
-def _find_approved(request: Any) -> Item:
+def _build_approved_call(approval: Any) -> Item:
+    """Return the call that an approval request asked for."""
     call = build_mcp_call(
-        request["server_label"], request["name"], request["arguments"], NOON
+        approval["server_label"], approval["name"], approval["arguments"], NOON
     )
-    return {**call, "approval_request_id": request["id"]}
+    return {**call, "approval_request_id": approval["id"]}
 
 
 CALL = build_mcp_call(CLOCKS, "now", UTC, NOON)

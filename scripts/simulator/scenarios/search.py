@@ -51,14 +51,15 @@ def build_link(url: str) -> str:
 def build_cited_message(text: str, *urls: str, phase: str | None = None) -> Item:
     """Return a message with an annotation for each link of its text, in order."""
     annotations: list[Item] = []
-    place = 0
+    start = 0
     for url in urls:
-        place = text.index(build_link(url), place)
-        found = build_url_citation(text[place:], build_link(url), url, TITLES[url])
-        for key in ("start_index", "end_index"):
-            found[key] += place
-        annotations.append(found)
-        place += len(build_link(url))
+        link = build_link(url)
+        start = text.index(link, start)
+        citation = build_url_citation(text[start:], link, url, TITLES[url])
+        citation["start_index"] += start
+        citation["end_index"] += start
+        annotations.append(citation)
+        start += len(link)
     return build_message(text, phase=phase, annotations=annotations)
 
 
@@ -71,12 +72,11 @@ def build_page_call(kind: str, url: str, pattern: str | None = None) -> Item:
 
 def build_file_citation(text: str, behind: str, file: str) -> Item:
     """Return a citation of a file, behind some words of a text."""
-    place = text.index(behind) + len(behind)
     return {
         "type": "file_citation",
         "file_id": f"file-{file.partition('.')[0]}",
         "filename": file,
-        "index": place,
+        "index": text.index(behind) + len(behind),
     }
 
 

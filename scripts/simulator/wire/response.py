@@ -91,7 +91,7 @@ def open_response(
         "user": body.get("user"),
     }
     if request.model.binds_reasoning_to_prefix:
-        opened["input_transformations"] = [dict(one) for one in removed]
+        opened["input_transformations"] = [dict(report) for report in removed]
     return {**opened, **_diagnostics(body)}
 
 
@@ -113,9 +113,9 @@ def close_response(
 
 def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
     """Count what a response cost."""
-    kinds = [one["type"] for one in output]
+    kinds = [item["type"] for item in output]
     thoughts = prompt.reasoning_tokens * kinds.count("reasoning")
-    spoken = [one for one in output if one["type"] != "reasoning"]
+    spoken = [item for item in output if item["type"] != "reasoning"]
     text = json.dumps(spoken, ensure_ascii=False) if spoken else ""
     written = thoughts + count_tokens(text)
     writes = prompt.written if prompt.tokens >= MIN_CACHED_TOKENS else 0
@@ -159,8 +159,12 @@ def _diagnostics(body: Mapping[str, Any]) -> Item:
 FIRST_PHASE_VERSION = (5, 3)
 # Items that have no status of their own on the wire.
 STATELESS = (
-    *("reasoning", "compaction", "custom_tool_call", "configuration_update"),
-    *("mcp_list_tools", "mcp_approval_request"),
+    "reasoning",
+    "compaction",
+    "custom_tool_call",
+    "configuration_update",
+    "mcp_list_tools",
+    "mcp_approval_request",
 )
 INCLUDE_FIELDS = {
     "web_search_call": ("web_search_call.action.sources", "sources"),
@@ -183,7 +187,7 @@ def fill_drafts(
 ) -> list[Item]:
     """Return finished items with ids, call ids and sealed reasoning."""
     words = request.words()
-    filled = [fill_placeholders(one, words) for one in drafts]
+    filled = [fill_placeholders(draft, words) for draft in drafts]
     wanted = _keep_possible(filled, request)
     finished: list[Item] = []
     for index, draft in enumerate(wanted):
@@ -199,11 +203,13 @@ def fill_drafts(
 
 def _keep_possible(drafts: Sequence[Item], request: ValidRequest) -> list[Item]:
     """Leave out reasoning without effort and calls that are not allowed."""
-    possible = [one for one in drafts if request.configuration.may_call(one)]
-    spoke = any(one["type"] == "message" for one in possible)
+    possible = [draft for draft in drafts if request.configuration.may_call(draft)]
+    spoke = any(draft["type"] == "message" for draft in possible)
     if len(possible) < len(drafts) and not spoke:
         possible.append(build_message("I may not call that tool here."))
-    return [one for one in possible if request.reasons or one["type"] != "reasoning"]
+    return [
+        draft for draft in possible if request.reasons or draft["type"] != "reasoning"
+    ]
 
 
 def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
@@ -221,7 +227,9 @@ def _find_partner(items: Sequence[Item], index: int) -> int:
     """Return the place of what a reasoning led to, or of the reasoning before."""
     if items[index]["type"] == "reasoning":
         later = range(index + 1, len(items))
-        led_to = (one for one in later if items[one]["type"] != "reasoning")
+        led_to = (
+            position for position in later if items[position]["type"] != "reasoning"
+        )
         return next(led_to, NO_PARTNER)
     after_reasoning = index and items[index - 1]["type"] == "reasoning"
     return index - 1 if after_reasoning else NO_PARTNER
@@ -248,7 +256,7 @@ def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
     if not field or wish in (request.body.get("include") or []):
         return item
     if "action" in item:
-        action = {key: one for key, one in item["action"].items() if key != field}
+        action = {key: value for key, value in item["action"].items() if key != field}
         return {**item, "action": action}
     return {**item, field: None}
 
