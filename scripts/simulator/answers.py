@@ -38,7 +38,7 @@ from simulator.scenarios.scenario import (
     end_with_error_event,
     make_reply,
 )
-from simulator.sealing import make_response_id, serialise_value
+from simulator.sealing import make_response_id, serialize_value
 from simulator.tokens import PromptCache, is_to_be_compacted
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
@@ -160,7 +160,7 @@ class Responder:
         if not options.has("status"):
             return False
         times = options.number("times")
-        key = hashlib.sha256(serialise_value(body)).digest()
+        key = hashlib.sha256(serialize_value(body)).digest()
         if times is None:
             return True
         self._attempts[key] += 1
@@ -185,7 +185,7 @@ class Responder:
         items = fill_drafts(
             [*_draft_compaction(request, prompt.tokens), *chosen.reply.items],
             request,
-            SealContext(key, account.organisation, replay.prefix),
+            SealContext(key, account.organization, replay.prefix),
         )
         self.containers.note_use(items, now)
         opened = open_response(request, key, now, replay.removed)
@@ -215,10 +215,10 @@ class Responder:
         self, request: ValidRequest, account: Account, prompt: Prompt
     ) -> PromptCount:
         key = (
-            account.organisation,
+            account.organization,
             request.model.id,
             request.body.get("prompt_cache_key"),
-            serialise_value(prompt.settings),
+            serialize_value(prompt.settings),
         )
         cached = self._cache.read(key, prompt.prefix)
         writes = request.model.writes_cache_explicitly
@@ -230,10 +230,10 @@ class Responder:
     ) -> Event:
         """Keep the prompt; return the diagnosis that was asked for."""
         record = PromptRecord(
-            account.organisation,
+            account.organization,
             request.model,
             request.body.get("prompt_cache_key"),
-            serialise_value(request.body.get("tools") or []),
+            serialize_value(request.body.get("tools") or []),
             prompt,
             sum(item.get("type") == "compaction" for item in request.items),
         )
@@ -271,7 +271,7 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     if context == "auto":
         context = model.default_context
     reader = ReplayReader(
-        asker.account.organisation,
+        asker.account.organization,
         body.get("safety_identifier"),
         model,
         asker.profile,

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.models import ModelFacts
-from simulator.sealing import serialise_value
+from simulator.sealing import serialize_value
 from simulator.tokens import count_prompt, count_tokens
 
 Body = Mapping[str, Any]
@@ -57,20 +57,20 @@ def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     }
 
 
-def serialise_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialise what stands before the input: tools, then instructions before 6.2."""
+def serialize_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialize what stands before the input: tools, then instructions before 6.2."""
     first = "" if model.reads_instructions_last else body.get("instructions") or ""
-    return serialise_value([body.get("tools") or [], first])
+    return serialize_value([body.get("tools") or [], first])
 
 
-def serialise_bound_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialise what reasoning is bound to, beside the items in front of it."""
-    head = serialise_head(body, model)
+def serialize_bound_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialize what reasoning is bound to, beside the items in front of it."""
+    head = serialize_head(body, model)
     if not model.binds_reasoning_to_prefix:
         return head
     settings = read_settings(body, model)
     bound = [settings["text_format"], settings["reasoning_effort"]]
-    return head + b"\n" + serialise_value(bound)
+    return head + b"\n" + serialize_value(bound)
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ def build_prompt(
     body: Body, model: ModelFacts, items: Iterable[Item], reasoning_tokens: int
 ) -> Prompt:
     """Return the prompt of a body whose items are canonical."""
-    lines = [serialise_head(body, model), *map(serialise_value, items)]
+    lines = [serialize_head(body, model), *map(serialize_value, items)]
     last = body.get("instructions") if model.reads_instructions_last else None
-    behind = b"\n" + serialise_value(last) if last else b""
+    behind = b"\n" + serialize_value(last) if last else b""
     settings = read_settings(body, model)
     return Prompt(settings, b"\n".join(lines), behind, reasoning_tokens)

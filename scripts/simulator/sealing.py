@@ -119,7 +119,7 @@ def _readable_value(value: Any) -> Any:
     return value
 
 
-def serialise_value(value: object) -> bytes:
+def serialize_value(value: object) -> bytes:
     """Write one value with sorted names, without spaces."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
@@ -137,7 +137,7 @@ class PrefixHash:
         """Read one more canonical item; a compaction stands for all before it."""
         if item["type"] == "compaction":
             self._hash = self._head.copy()
-        self._hash.update(b"\n" + serialise_value(item))
+        self._hash.update(b"\n" + serialize_value(item))
 
     def digest(self) -> str:
         """Return the hash of all that was read so far."""
@@ -154,7 +154,10 @@ MIN_CONTENT_LENGTH = 288
 
 @dataclass(frozen=True)
 class Seal:
-    """What a piece of encrypted content knows about its making."""
+    """What a piece of encrypted content knows about its making.
+
+    Its fields are sealed by their names, so that another name changes all transcripts.
+    """
 
     item: str
     organisation: str

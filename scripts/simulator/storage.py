@@ -23,7 +23,7 @@ class StoredResponse:
     """One response: what it has come to, how often somebody asked for it."""
 
     answer: PlannedAnswer
-    organisation: str
+    organization: str
     background: bool
     streamed: bool
     born: float
@@ -118,7 +118,7 @@ class ResponseStore:
         aged = 2 * MAX_RESUMABLE_SECONDS if answer.options.has("aged") else 0
         stored = StoredResponse(
             answer,
-            account.organisation,
+            account.organization,
             body.get("background") is True,
             body.get("stream") is True,
             now - aged,
@@ -128,9 +128,9 @@ class ResponseStore:
         return stored
 
     def find(self, id: str, account: Account) -> StoredResponse:
-        """Return a response of this organisation or raise the refusal."""
+        """Return a response of this organization or raise the refusal."""
         stored = self._kept.get(id)
-        if stored is None or stored.organisation != account.organisation:
+        if stored is None or stored.organization != account.organization:
             raise _refuse_unknown(id)
         return stored
 

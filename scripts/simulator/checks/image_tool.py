@@ -51,7 +51,7 @@ def check_image_tool(tool: Tool, path: str) -> None:
 
 
 def _refuse_preview() -> Refusal:
-    """Refuse what only some organisations may preview; the words name no place.
+    """Refuse what only some organizations may preview; the words name no place.
 
     Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2.
     """

@@ -56,7 +56,7 @@ def check_model(
     _check_tools(held, model)
     _refuse_lookaround(held.tools, model)
     _check_caching(body, model)
-    _check_organisation(body, profile)
+    _check_organization(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
         raise Refusal(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
@@ -206,7 +206,7 @@ def _check_caching(body: Body, model: ModelFacts) -> None:
         )
 
 
-def _check_organisation(body: Body, profile: Profile) -> None:
+def _check_organization(body: Body, profile: Profile) -> None:
     """Source: reports of OpenAI's users."""
     summary = (body.get("reasoning") or {}).get("summary")
     if summary and not profile.verified_for_summaries:

@@ -1,6 +1,6 @@
 """Whether replayed reasoning may be read.
 
-Refused outright: content that is not ours, or not this organisation's. Dropped and
+Refused outright: content that is not ours, or not this organization's. Dropped and
 reported, on models that bind reasoning to its prefix: content whose history changed
 (docs/reference/responses-api.md, "Changed beginnings", and "Refusals of input items",
 4, 9, 10 and 12).
@@ -15,7 +15,7 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
-from simulator.prefix import serialise_bound_head
+from simulator.prefix import serialize_bound_head
 from simulator.refusals import (
     Refusal,
     refuse_array_length,
@@ -33,16 +33,16 @@ from simulator.tokens import SEALED_TYPES
 
 Item = Mapping[str, Any]
 UNREADABLE_TEXT = "Encrypted content could not be decrypted or parsed."
-OTHER_ORGANISATION_TEXT = (
+OTHER_ORGANIZATION_TEXT = (
     "Encrypted content organization_id did not match the target organization."
 )
 
 
 @dataclass(frozen=True)
 class ReplayReader:
-    """Who asks: the organisation, the end user, the model, the profile."""
+    """Who asks: the organization, the end user, the model, the profile."""
 
-    organisation: str
+    organization: str
     end_user: str | None
     model: ModelFacts
     profile: Profile
@@ -68,7 +68,7 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prefix = PrefixHash(serialise_bound_head(body, reader.model))
+    prefix = PrefixHash(serialize_bound_head(body, reader.model))
     kept: list[Item] = []
     removed: list[dict[str, str]] = []
     tokens = 0
@@ -120,8 +120,8 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
         seal = unseal_content(content)
     except ForeignSeal as error:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
-    if seal.organisation != reader.organisation:
-        raise _refuse_unverifiable(content, OTHER_ORGANISATION_TEXT)
+    if seal.organisation != reader.organization:
+        raise _refuse_unverifiable(content, OTHER_ORGANIZATION_TEXT)
     if seal.family != reader.model.family and not _is_tolerated(reader):
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
     return seal

@@ -93,34 +93,40 @@ class RefusedPart:
         """Return the refusal of a request; None if it does not hold the part."""
         if self.chat and self.chat not in _write(request.items):
             return None
-        found = self._find(request)
-        if found is None:
+        place = self._find(request)
+        if place is None:
             return None
         streams = request.body.get("stream") and not request.body.get("background")
-        refusal, form = self._words(found)
+        refusal, form = self._words(place)
         refusal.status = self.status
         return build_reply(refusal, form, self.delivery if streams else "http")
 
-    def _words(self, found: _Place) -> tuple[Refusal, str]:
+    def _words(self, place: _Place) -> tuple[Refusal, str]:
         """Return the words of the form; those with the place if it has no others."""
         if self.form == "unnamed":
             return Refusal(UNNAMED), "message"
-        if self.form == "id" and found.id:
-            return Refusal(found.id_words.format(id=found.id)), "id"
-        if self.form == "phrase" and found.phrase:
-            return Refusal(found.phrase), "phrase"
-        bare = self.form in ("id", "phrase")
-        return found.words, "message" if bare else self.form
+        if self.form == "id" and place.id:
+            return Refusal(place.id_words.format(id=place.id)), "id"
+        if self.form == "phrase" and place.phrase:
+            return Refusal(place.phrase), "phrase"
+        if self.form in ("id", "phrase"):
+            return place.words, "message"
+        return place.words, self.form
 
     def _find(self, request: ValidRequest) -> _Place | None:
         if self.place == "parameter":
             return self._find_parameter(request.body)
-        listed = _list_tools(request) if self.place == "tool" else _list_items(request)
-        for path, value in listed:
-            look = self._look_at_tool if self.place == "tool" else self._look_at_item
-            found = look(path, value) if self.text in _write(value) else None
-            if found is not None:
-                return found
+        is_tool = self.place == "tool"
+        candidates = _list_tools(request) if is_tool else _list_items(request)
+        for path, candidate in candidates:
+            if self.text not in _write(candidate):
+                continue
+            if is_tool:
+                place = self._look_at_tool(path, candidate)
+            else:
+                place = self._look_at_item(path, candidate)
+            if place is not None:
+                return place
         return None
 
     def _find_parameter(self, body: Item) -> _Place | None:
@@ -150,12 +156,10 @@ class RefusedPart:
         if self.key:
             if (self.key in item) == self.missing:
                 return None
-            missing = refuse_missing_parameter(f"{path}.{self.key}")
-            return (
-                missing
-                if self.missing
-                else refuse_unknown_parameter(f"{path}.{self.key}")
-            )
+            key_path = f"{path}.{self.key}"
+            if self.missing:
+                return refuse_missing_parameter(key_path)
+            return refuse_unknown_parameter(key_path)
         if read_item_type(item) in NEWER_TYPES:  # as servers do that know it not
             kinds = [name for name in list_item_types() if name not in NEWER_TYPES]
             return refuse_value(f"{path}.type", read_item_type(item), kinds)
@@ -209,12 +213,12 @@ def _refuse_part(path: str, item: Item, kind: str) -> Refusal | None:
         for index, part in enumerate(rows if isinstance(rows, list) else ()):
             if part.get("type") != kind:
                 continue
-            leaf = SOURCES.get(kind)
-            leaf = f".{leaf}" if leaf else ""
-            place = f"{path}.{name}[{index}]{leaf}"
-            words = f"Invalid '{place}'. Expected a value that can be read, but got a "
-            words += "value that cannot."
-            return Refusal(words, code="invalid_value", param=place)
+            part_path = f"{path}.{name}[{index}]"
+            if kind in SOURCES:
+                part_path += f".{SOURCES[kind]}"
+            words = f"Invalid '{part_path}'. Expected a value that can be read, but "
+            words += "got a value that cannot."
+            return Refusal(words, code="invalid_value", param=part_path)
     return None
 
 

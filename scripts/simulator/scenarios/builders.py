@@ -100,7 +100,7 @@ def build_web_search_call(query: str, *urls: str) -> Item:
 
 
 def build_file_search_call(*queries: str) -> Item:
-    """Return a search in the organisation's files."""
+    """Return a search in the organization's files."""
     return {"type": "file_search_call", "queries": list(queries), "results": None}
 
 

@@ -60,9 +60,13 @@ def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
 
 
 def _count_pictures(request: ValidRequest) -> int:
-    contents = (item.get("content") for item in request.items)
-    parts = (part for rows in contents if isinstance(rows, list) for part in rows)
-    return sum(part.get("type") == "input_image" for part in parts)
+    count = 0
+    for item in request.items:
+        content = item.get("content")
+        for part in content if isinstance(content, list) else ():
+            if part.get("type") == "input_image":
+                count += 1
+    return count
 
 
 def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
@@ -70,21 +74,19 @@ def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
     tool = request.tools("image_generation")[0]
     given = _count_pictures(request)
     shade = max(0, LIGHTEST - STEP * given)
-    made = build_image_generation_call(
+    edits = given and tool.get("action") != "generate"
+    call = build_image_generation_call(
         draw_picture(shade),
         f"A disc of shade {shade}",
-        "edit" if given and tool.get("action") != "generate" else "generate",
+        "edit" if edits else "generate",
     )
     pictures = [
         draw_picture(shade // 2 + 20 * n) for n in range(tool.get("partial_images", 0))
     ]
-    seen = f"I was given {given} picture{'' if given == 1 else 's'} back."
-    return make_reply(
-        DRAWING,
-        made,
-        *(after or (build_message(f"Here it is. {seen}"),)),
-        disorder=send_partial_images(pictures),
-    )
+    noun = "picture" if given == 1 else "pictures"
+    answer = build_message(f"Here it is. I was given {given} {noun} back.")
+    rest = after or (answer,)
+    return make_reply(DRAWING, call, *rest, disorder=send_partial_images(pictures))
 
 
 def _draw(request: ValidRequest, _options: Options) -> Reply:

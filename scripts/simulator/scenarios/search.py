@@ -99,17 +99,15 @@ SEARCH["action"]["queries"].append("thickness of the ice in 1963")
 def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
     """Return replies of a model that has a tool; without it, it says so."""
 
-    def due(found: Reply) -> ComposeReply:
+    def require(reply: Reply) -> ComposeReply:
         def compose(request: ValidRequest, _options: Options) -> Reply:
-            return (
-                found
-                if request.tools(kind)
-                else make_reply(build_message(f"I have no {kind}."))
-            )
+            if request.tools(kind):
+                return reply
+            return make_reply(build_message(f"I have no {kind}."))
 
         return compose
 
-    return tuple(map(due, replies))
+    return tuple(require(reply) for reply in replies)
 
 
 SEARCH_SCENARIOS: tuple[Scenario, ...] = (

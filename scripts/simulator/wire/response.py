@@ -178,7 +178,7 @@ class SealContext:
     """What sealed reasoning has to know about its making."""
 
     response: str
-    organisation: str
+    organization: str
     prefix: PrefixHash
 
 
@@ -266,7 +266,7 @@ def _seal_item(item: Item, request: ValidRequest, author: SealContext) -> str:
     return seal_content(
         Seal(
             item=item["id"],
-            organisation=author.organisation,
+            organisation=author.organization,
             family=request.model.family,
             prefix=author.prefix.digest(),
             end_user=request.body.get("safety_identifier"),
