@@ -5,7 +5,8 @@ version: 1.0.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
-Built by scripts/bundle.py from pipes/ and pipelines/; do not edit.
+Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. Each module follows those that
+it imports; the last one has the class Pipeline.
 """
 
 import asyncio
@@ -16,6 +17,7 @@ import hashlib
 import hmac
 import json
 import logging
+import math
 import mimetypes
 import os
 import platform
@@ -33,7 +35,7 @@ import time
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -60,53 +62,32 @@ from contextlib import (
 )
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, product, takewhile
+from itertools import accumulate, chain, count, groupby, islice, takewhile
 from mimetypes import guess_type
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from os.path import commonpath, getsize, join, realpath
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from posixpath import basename
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread, current_thread, main_thread
-from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    IO,
-    Literal,
-    NamedTuple,
-    Protocol,
-    Self,
-    TypeVar,
-)
-from urllib.parse import (
-    SplitResult,
-    quote,
-    quote_plus,
-    unquote,
-    urlencode,
-    urljoin,
-    urlsplit,
-    urlunsplit,
-)
+from typing import Annotated, Any, IO, Literal, NamedTuple, Protocol, Self, TypeVar
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 from zipfile import BadZipFile, ZipFile
 
 import aiohttp
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -121,16 +102,26 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+# --------------------------------------------------------------------------------------
 # openai_responses.json_input
+#
+# JSON that others wrote, which may be invalid.
+# --------------------------------------------------------------------------------------
+
 
 JsonObject = Mapping[str, Any]
+"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
         if not is_too_deep(value):
@@ -139,126 +130,214 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 
 def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
-    values = len(text) - len(text.translate(None, b"[{,"))
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
 
 
+_KILOBYTE = 1024
+
+
 def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
-_DEEPEST_VALUE = 64
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_MAX_VALUE_DEPTH = 64
 
 
-class JsonTooLarge(ValueError): ...
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
 
 
 class JsonBudget:
+    """The work that may still be done on what others sent."""
+
     def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
         if size > self.left:
             raise JsonTooLarge
         self.left -= size
 
 
 def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for more than `most`, and for too many levels.
+    """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
 
+def fits_form(value: object, form: Any) -> bool:
+    """Say whether a JSON value has a form.
+
+    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
+    form of its values, an object the forms of its keys; anything else is called.
+    """
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
+        case dict():
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
+    return bool(form(value))
+
+
 def as_mapping(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
 
 
 def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.items
+#
+# The API's items: their kinds, their texts, and pairs of calls and outputs.
+#
+# An item stays the dict that the API sent; unknown fields are sent back unchanged. What
+# the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
+# --------------------------------------------------------------------------------------
+
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
+"""Input items that change the request from their place on."""
 
 
 class _ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
     parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
     tool: str = ""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
+    """It belongs to a call of a hosted tool."""
     include: str = ""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
+    """US dollars for a call, where a source says it."""
 
 
 _ITEM_KINDS = {
@@ -272,8 +351,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -321,6 +398,7 @@ _ITEM_KINDS = {
         is_call=True,
     ),
 }
+"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -329,11 +407,14 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
+"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
+"""They are compared, not hashed."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
+    """Return the type; a message in its short form has none."""
     kind = item.get("type")
     if kind is None and "role" in item:
         return "message"
@@ -341,63 +422,76 @@ def item_type(item: JsonObject) -> str:
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
 def tool_kind(tool: JsonObject) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: JsonObject) -> bool:
+    """Say whether our side has to answer `item`."""
     return item.get("type") in _CALLS
 
 
 def is_call_output(item: JsonObject) -> bool:
+    """Say whether `item` answers a call."""
     return item.get("type") in _OUTPUTS
 
 
 def is_paired(item: JsonObject) -> bool:
+    """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
 
 
-def is_tool_search(item: JsonObject) -> bool:
-    return item.get("type") in ("tool_search_call", "tool_search_output")
-
-
 def is_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is a reasoning item."""
     return item.get("type") == "reasoning"
 
 
 def is_commentary(item: JsonObject) -> bool:
+    """Say whether `item` is a message about the work on the answer."""
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
 def has_encrypted_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def has_plain_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md).
+    """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
     return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
 def is_compaction(item: JsonObject) -> bool:
+    """Say whether `item` replaces all items before it."""
     return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    """Return `items` from the last compaction on, behind the chat's instructions."""
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
+    """Return a message with one text, in the form that the API has for its role."""
     if role == "assistant":
         part: Item = {"type": "output_text", "text": text, "annotations": []}
     else:
@@ -406,99 +500,130 @@ def text_message(role: object, text: str) -> Item:
 
 
 def message_text(item: JsonObject) -> str:
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
+    """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    """Return the objects in a content."""
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    """Say of each item whether it is one of a pair of a call and its output.
+
+    An output answers an earlier call of its own kind; a `call_id` counts once. Of some
+    calls only the place is known, not the name.
+    """
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
+    several calls stays as long as one of them stays.
+    """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
 
 
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
+
+
 TextPlace = tuple[str, int]
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
 
 
 def is_image_call(item: JsonObject) -> bool:
+    """Say whether `item` is a picture that the model drew."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
+    """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
@@ -508,20 +633,29 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    """Return a drawn picture as a data URL."""
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
+    """Return a drawn picture as an input message.
+
+    The API would look the item itself up by an id that it never stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
 def is_code(item: JsonObject) -> bool:
+    """Say whether `item` is code that the API ran."""
     return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
+    """Return what code printed, or that it failed."""
     if item.get("status") in ("failed", "incomplete"):
         return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
@@ -533,12 +667,19 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 
 def is_hosted(item: JsonObject) -> bool:
+    """Say whether the API made or answered `item` itself."""
     return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain.
+
+    Without a list of a server's tools the API asks the server again.
+    """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -549,21 +690,29 @@ def is_host_returned(item: JsonObject) -> bool:
 
 
 def is_kept_hosted(item: JsonObject) -> bool:
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
+    """Say whether later turns send `item`, which an answer stored.
+
+    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
+    sent, nor are messages that are not the model's.
+    """
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
@@ -575,11 +724,49 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def drop_last_reasoning(items: list[Item]) -> None:
+    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 
 
+def search_queries(item: JsonObject) -> list[str]:
+    """Return the queries of a search."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = as_mapping(item.get("action"))
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def search_pages(item: JsonObject) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
+
+
+def _texts(values: object) -> list[str]:
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.errors
+#
+# The exceptions of this package, and the API's own error.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server or the run took too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  ├─ AnswerTooLarge         an answer that is not read on
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is our own sentence for a person, without body, header or key.
+# --------------------------------------------------------------------------------------
+
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -587,6 +774,11 @@ _NAMED_PLACE = re.compile(
 
 
 class ApiError(NamedTuple):
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
+
+    `message` is never shown: it can quote a key or a prompt.
+    """
+
     code: str | None = None
     type: str | None = None
     param: str | None = None
@@ -594,19 +786,28 @@ class ApiError(NamedTuple):
 
     @property
     def text(self) -> str:
+        """The place and the words."""
         return f"{self.param} {self.message}"
 
     @property
     def place(self) -> re.Match[str] | None:
+        """The list, the number and the path of the item or tool that is named."""
         return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
         code = self.code or ""
         return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
 
 
 class Failure(NamedTuple):
+    """A failure before the first event.
+
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
+    """
+
     status: int | None = None
     error: ApiError = ApiError()
     retry_after: float | None = None
@@ -614,35 +815,50 @@ class Failure(NamedTuple):
 
 
 class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
     failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
     is_final = False
+    """Whether nothing more of the response is read."""
     was_sent = False
+    """Whether the server may be working on the request."""
     status = 0
+    """That of HTTP, if there was an answer."""
 
 
-class InvalidRequest(ResponsesError): ...
+class InvalidRequest(ResponsesError):
+    """A request that is not sent."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
     unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
     )
 
 
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
     failure = Failure()
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
         super().__init__(sentence)
         self.was_sent = was_sent
 
@@ -651,34 +867,47 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
 
-class ResponseLost(ResponsesError): ...
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
 
 
-class UnreadableAnswer(ResponsesError): ...
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
 
 
 class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
     is_final = True
 
     def __init__(self) -> None:
+        """Use one sentence for all parts."""
         super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read; the answer is asked for in one piece."""
+
     failure = Failure(error=ApiError(param="stream"), should_retry=False)
 
 
 class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -687,6 +916,10 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
@@ -706,6 +939,11 @@ def read_api_error(wire: object) -> ApiError:
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
     found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
     loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
@@ -714,6 +952,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
         found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
@@ -727,7 +966,15 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
+#
+# How a run can end, and the sentence for each ending.
+#
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for. No text of the server is shown, because it may quote a key or a prompt.
+# --------------------------------------------------------------------------------------
+
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -751,6 +998,7 @@ _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
 def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
     return f"{problem}. An administrator has to check {valves} in the valves."
 
 
@@ -761,6 +1009,7 @@ NO_CREDIT_CODES = frozenset(
         *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -771,6 +1020,7 @@ PICTURE_CODES = frozenset(
         *("failed_to_download_image", "image_file_not_found"),
     }
 )
+"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -869,18 +1119,30 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
     kind: str
     code: str | None = None
     sentence: str = ""
 
     @property
     def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
 
     def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
         before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
@@ -894,6 +1156,7 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "this model"
+"""Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -902,11 +1165,13 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
     return Ending(kind, _code(error), failure_sentence(error))
 
 
@@ -917,9 +1182,11 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
 }
+"""Kind and word of the sentence; `-` stands for the exception's own."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
@@ -934,12 +1201,14 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
+    """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
+    """Return the sentence for an HTTP status of 300 or more."""
     known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -955,6 +1224,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 
 def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
     known = {
         None: "did not answer",
         200: "reported an error",
@@ -979,9 +1249,11 @@ _PHRASES = (
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
 def _words(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
     text = error.message[:2000]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
     return list(filter(None, (error.code, error.type, *found)))
@@ -992,316 +1264,105 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 
 
 def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# openai_responses.models.catalog
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-
-
-# openai_responses.models.resolve
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+# --------------------------------------------------------------------------------------
+# openai_responses.models.facts
+#
+# What is known about a model: what it accepts, its limits and its prices.
+# --------------------------------------------------------------------------------------
 
 
 class ModelPrices(NamedTuple):
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
+
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
 class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown.
+
+    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
+    deployment): a model that does not reason refuses `reasoning` and its `include` with
+    a 400, and a reasoning model works without them. So they are sent only if an effort
+    is asked for.
+    """
+
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
+    """Lowest first; empty: none, or unknown."""
     default_effort: str | None = None
+    """What the API uses when none is sent."""
     sampling: str = "always"
+    """Or "with_none", "never": temperature, top_p, logprobs."""
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
     hosted: bool = False
+    """It takes the tools that OpenAI itself runs."""
     lacks: tuple[str, ...] = ()
+    """Types of such tools that it does not take."""
     vision: bool = True
     prefix_bound: bool = False
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
     appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False
+    """It takes `configuration_update` items."""
     pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
     all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
     diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
     long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
-    context: int | None = None
+    """It costs 10 % more at OpenAI's hosts of a region."""
+    context_window: int | None = None
+    """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
+    """False: the name says nothing, the facts are cautious."""
 
 
-_PLAIN_FACTS = ModelFacts()
-
-
-class ResolvedModel(NamedTuple):
-    id: str
-    family: str
-    effort: str | None
-    facts: ModelFacts
-    name: str
-    pro: bool = False
-
-    def lowest_effort(self) -> str | None:
-        return self.facts.efforts[0] if self.facts.efforts else None
-
-    def takes_effort(self, effort: str) -> bool:
-        if self.facts.efforts:
-            return effort in self.facts.efforts
-        return self.facts.reasoning or not self.facts.known_family
-
-
-def resolve_model(
-    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
-) -> ResolvedModel:
-    if name in overrides:
-        return overrides[name]
-    base, _, effort = name.rpartition("-")
-    model = overrides.get(base)
-    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
-        return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
-
-
-def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
-        return name, None
-    if name in CATALOG_ALIASES:
-        return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
-    if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
-    return None
-
-
-def _model_with_effort(name: str) -> tuple[str, str] | None:
-    base, _, effort = name.rpartition("-")
-    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
-        return None
-    if base.endswith("-codex") and effort == "max":
-        return None
-    model_id, _ = _named_model(base) or (base, None)
-    facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
-
-
-def _model_family(model_id: str) -> str:
-    undated = _SNAPSHOT_DATE.sub("", model_id)
-    return CATALOG_SERVED_AS.get(undated, undated)
-
-
-def _model_facts(model_id: str) -> ModelFacts:
-    for name in (model_id, _model_family(model_id)):
-        if name in CATALOG_FACTS:
-            return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
-
-
-def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
-
-
-_SIZES = ("mini", "nano", "pro")
-
-
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-
-
+# --------------------------------------------------------------------------------------
 # openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# by response: the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# estimated.
+# --------------------------------------------------------------------------------------
 
 
 class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
     input: int = 0
     output: int = 0
     total: int = 0
@@ -1309,24 +1370,35 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
+    """That served the response; a sum has none."""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -1334,11 +1406,32 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -1348,96 +1441,182 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.clock
+#
+# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+#
+# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+# they sort by time. A package for them would have to be installed on the user's server.
+# --------------------------------------------------------------------------------------
 
 
 def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
 def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
 def utc_today() -> date:
+    """Return today's date in UTC."""
     return datetime.now(UTC).date()
 
 
 def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
         return self._now() < self._ends.get(hash(text), 0)
 
     def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
 async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
     if not gc.isenabled():
         return work()
     gc.disable()
@@ -1448,18 +1627,55 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.repairs
+#
+# Changes that make a request acceptable to a server that refused it.
+#
+# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
+# are remembered for the account. They are applied whenever a request is sent, so later
+# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
+# named by a digest, because their places change.
+# --------------------------------------------------------------------------------------
 
 
 class Repair(NamedTuple):
+    """One change.
+
+    Of items, named by the `target`:
+        item         is left out, with the reasoning in front of it; a call and its
+                     output become words
+        text         its words alone stay; images and files become a line of text
+        kind         all items `type@digest` or calls `type:name@digest` are left out
+                     like one item, up to the item with the digest
+    Of all items up to the `target`:
+        reasoning    what is encrypted is left out
+        plain        texts of people and model, calls and outputs stay, nothing else
+    Of the account:
+        field        a path like `input:reasoning.status` is left out everywhere
+        tool         is left out
+        reasoning_text  reasoning in plain text is left out; there is no target
+        lower        items of the type `target` go into the fields of the request
+        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
+                     if it has the JSON `value`, or whatever it has
+    """
+
     action: str
     target: str
     value: str = ""
@@ -1467,14 +1683,17 @@ class Repair(NamedTuple):
 
 
 APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The items that say at their place what fields of a request say."""
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
 
 
 def json_digest(value: object) -> str:
+    """Return a short name for a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hex_digest(text)[:32]
 
@@ -1482,6 +1701,7 @@ def json_digest(value: object) -> str:
 def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`."""
     repairs = [*repairs]
     payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
@@ -1493,6 +1713,10 @@ def repair_payload(
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
+    """Return the names of items: a digest, and a number where the same item comes again.
+
+    What is appended to a chat changes no name.
+    """
     counts, names = Counter[str](), list[str]()
     for name in map(json_digest, items):
         names.append(f"{name}.{counts[name]}" if counts[name] else name)
@@ -1503,6 +1727,7 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    """Return the items that are sent, each behind the name of the one it was made of."""
     changes = {repair[:2] for repair in repairs}
     items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
@@ -1519,6 +1744,7 @@ def repair_items(
             drop_last_reasoning(changed)
         if is_told or action != "item":
             one = plain_item(item) if action else item
+            # Without words the model would call again.
             changed.append(_told_item(item) if is_told else one)
             made_of[id(changed[-1])] = name
     return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
@@ -1527,6 +1753,7 @@ def repair_items(
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
 ) -> list[str]:
+    """Return what is done to each item: `item`, `text`, or nothing."""
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
@@ -1548,6 +1775,7 @@ _MOST_TOLD = 20_000
 
 
 def _told_item(item: Item) -> Item:
+    """Return a call or an output as words of the model."""
     text = f"I got this result: {plain_item(item).get('output')}"
     if is_call(item):
         text = (
@@ -1568,6 +1796,7 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
 
 
 def has_media(item: Item) -> bool:
+    """Say whether `item` holds an image or a file."""
     return item != _without_media(item)
 
 
@@ -1581,6 +1810,7 @@ def _without_media(item: Item) -> Item:
 
 
 def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
     bare = _without_media(item)
     if item_type(bare) != "message":
         if isinstance(output := bare.get("output"), list):
@@ -1591,6 +1821,7 @@ def plain_item(item: Item) -> Item:
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
     items, rest = payload["input"], list[Item]()
     changed = {**payload, "input": rest}
     for item in items if kinds else ():
@@ -1605,6 +1836,7 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items."""
     added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
     return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
 
@@ -1636,12 +1868,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    """Yield `tools`, and those in their namespaces."""
     for tool in tools:
         yield tool
         yield from content_parts(tool.get("tools"))
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    """Leave out a tool, and a choice that may have meant it."""
     tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
     if kept == tools:
@@ -1654,6 +1888,7 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
 
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
     if not isinstance(choice, Mapping):
         return None if choice == "required" else choice
     names = {
@@ -1666,6 +1901,7 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    """Return `tools` without one; without a search, nothing finds what is deferred."""
     kept = [tool for tool in tools if json_digest(tool) != target]
     is_searched = any(tool.get("type") == "tool_search" for tool in kept)
     found: list[Item] = []
@@ -1683,6 +1919,7 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
+    """Return what names a tool: its name, its label, or its type."""
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
@@ -1713,25 +1950,47 @@ _CHANGES = {
 
 
 def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    """Return the value at a path of one or two names, None for nothing."""
     found: object = payload
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
 
 
 class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
     event: str
     data: str
 
 
 _LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
 
 
 class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
         self._after_cr = False
@@ -1740,6 +1999,10 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1751,11 +2014,18 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1771,18 +2041,30 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
     output_index: int
     kind: str
     part: int
@@ -1790,16 +2072,24 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(TextDelta): ...
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
 
 
 class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
     output_index: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
+    """An image as far as it is drawn.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
     output_index: int
     image: str
     form: str
@@ -1807,64 +2097,112 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
     output_index: int
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
     error: ApiError
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -1875,40 +2213,55 @@ _ODD_EVENT = (
     TypeError,
     AttributeError,
 )
+"""Errors of text that is not JSON, and of JSON that is not an event."""
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    if (annotation := wire.get("annotation")) is None:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -1923,57 +2276,88 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error"."""
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
 
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
     output_index: int
     item: Item
     failed: bool = False
@@ -1981,10 +2365,19 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
+    """One response ended."""
+
     status: str
 
 
 class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
+    would be refused as well, `is_named` whether the server itself named the cause: its
+    words may be the user's. `reason` is for the log.
+    """
+
     sentence: str
     repair: Repair | None = None
     is_lasting: bool = True
@@ -1993,6 +2386,15 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
     request_id: str = ""
     model: str = ""
     status: int | None = None
@@ -2004,6 +2406,13 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    """
+
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
@@ -2018,7 +2427,17 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
 
 _REDACTED = "[redacted]"
 
@@ -2051,61 +2470,137 @@ _LOOKS_SECRET = re.compile(
     ),
     re.IGNORECASE,
 )
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2114,6 +2609,14 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
+    means that requests have the form that other servers than OpenAI's accept,
+    `openai_compatible` that the server takes whatever OpenAI takes.
+    """
+
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     organization: str = ""
@@ -2123,22 +2626,34 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
-        base = _normalize_base_url(self.base_url)
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2146,72 +2661,101 @@ class Endpoint:
 
     @property
     def is_openai(self) -> bool:
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
         return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        """Return the headers of a request; those of the administrator have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
@@ -2225,19 +2769,1214 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    parts, proxies = urlsplit(url), getproxies()
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
+
+_PLAIN_FACTS = ModelFacts()
+
+
+class ResolvedModel(NamedTuple):
+    """What a name stands for.
+
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
+    facts: ModelFacts
+    name: str
+    pro: bool = False
+
+    def lowest_effort(self) -> str | None:
+        """Return the cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
+    if match := _THINKING_NAME.match(name):
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
+    if match := _INSTANT_NAME.match(name):
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """Return the id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
+    if match := _WRAPPED_ID.match(model_id):
+        return _model_facts(match[1])._replace(prices=None)
+    if _O_SERIES_ID.match(model_id):
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
+
+
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
+
+
+_SIZES = ("mini", "nano", "pro")
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
+#
+# The caller's parameters, in the names and forms of the API.
+#
+# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
+# means not given. A value that no API takes is left out, and the log says it: a chat must
+# not fail because of one.
+# --------------------------------------------------------------------------------------
+
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2252,17 +3991,24 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
 
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys with the API's names, and what is wrong with others.
+
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+    """
     given, errors = given_values(body), list[str]()
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
@@ -2284,10 +4030,12 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
 
 
 def given_values(values: JsonObject) -> dict[str, Any]:
+    """Return what is not null."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    """Replace values by what they mean; those without a meaning are left out."""
     for name, read in _VALUE_READERS.items():
         value = values.pop(key := name.removeprefix(place), None)
         if value is None:
@@ -2299,6 +4047,7 @@ def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
 
 
 def read_bool(name: str, value: object) -> bool:
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2322,6 +4071,7 @@ def _read_word(name: str, value: object) -> str:
 
 
 def _with_schema(given: dict[str, Any]) -> Any:
+    """Return the `response_format` with the `json_schema` that may stand beside it."""
     form, beside = given["response_format"], given.pop("json_schema", None)
     form = {"type": form} if isinstance(form, str) else form
     is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
@@ -2356,6 +4106,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
 
 
 def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
@@ -2370,314 +4121,179 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(_WORDS, _read_word),
     "text.format": _read_format,
 }
+"""What reads a value that more than its type is known of."""
 
 
 def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    """Return the parameters that name the user and, by the kind of key, the cache."""
     chat = _hash_id("chat", chat_id) if kind == "chat" else None
     key = None if kind == "off" else chat or _hash_id("cache", user_id)
     return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
 
 
 def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
     return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
-# openai_responses.requests.json_schema
-
-_Schema = dict[str, Any]
-
-_LONGEST_REFERENCE = 300
-_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
-
-
-def referred_schema(root: JsonObject, node: JsonObject) -> Any:
-    pointer = str(node.get("$ref"))
-    first, *steps = pointer.split("/")
-    found: Any = root
-    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-        return None
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            is_there = name.isdecimal() and int(name) < len(found)
-            found = found[int(name)] if is_there else None
-        else:
-            found = as_mapping(found).get(name)
-    return found
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.strict_schema
+#
+# The strict form of a function's parameters.
+#
+# In strict mode the API makes a model keep to the schema. Every object is closed and
+# every property required; optional ones become nullable, and `check_arguments` takes the
+# nulls away again. The limits are those of OpenAI's guide "Structured outputs",
+# "Supported schemas".
+# --------------------------------------------------------------------------------------
 
 
-def joined_schemas(
-    node: Any, parts_of: Callable[[JsonObject], list[Any]]
-) -> list[JsonObject]:
-    found: dict[int, JsonObject] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(parts_of(part))
-    return list(found.values())
+Schema = dict[str, Any]
 
-
-_OTHER_TYPES = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("int", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
-}
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-
-def known_types(stated: object) -> list[str]:
-    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
-    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
-    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
-
-
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
-_LONGEST_PATTERN = 500
-
-
-def _is_plain_pattern(pattern: object) -> bool:
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return False
-    with suppress(re.error, OverflowError, RecursionError):
-        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
-    return False
-
-
-def _is_json(value: object) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(json.dumps(value, allow_nan=False))
-    return False
-
-
-def is_json_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and _is_json(value)
-
-
-_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-
-_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMAS, lambda _: True),
-    **dict.fromkeys(
-        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
-    ),
-    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(
-        ("description", "title", "format"), lambda value: isinstance(value, str)
-    ),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
-    ),
-    "multipleOf": lambda value: is_json_number(value) and value > 0,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
-        lambda value: type(value) is int and value >= 0,
-    ),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    "pattern": _is_plain_pattern,
-    **dict.fromkeys(("const", "default"), _is_json),
-    "required": lambda value: isinstance(value, list),
-    "type": lambda value: bool(known_types(value)),
-}
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_NOT_SIMPLE = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    *("$ref", "allOf"),
-}
-_SHAPING = {"type", "properties", "items", "required", "enum"}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-_LONGEST_NOTE = 200
-
-
-def function_parameters(
-    schema: JsonObject, strict_left: JsonBudget | None = None
-) -> tuple[_Schema, bool]:
-    mended = _MendedSchema(schema)
-    if strict_left and mended.is_simple:
-        with suppress(*ODD_SCHEMA):
-            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
-            return _strict(mended.root, 1), True
-    return mended.root, False
-
-
-class _MendedSchema:
-    def __init__(self, schema: JsonObject) -> None:
-        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-        whole |= {"type": "object", "properties": _all_properties(schema)}
-        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
-        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
-        self._referring: list[_Schema] = []
-        self.root = self._object({**whole, "nullable": False})
-        self._mend_references()
-
-    def _mend_references(self) -> None:
-        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
-        for node in self._referring:
-            target, pointer = referred_schema(self.root, node), node.pop("$ref")
-            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
-                node["$ref"] = pointer
-            elif isinstance(target, dict):
-                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
-                with suppress(JsonTooLarge):
-                    left.spend(json_size(target, left.left))
-                    defined[name] = target
-                    node["$ref"] = f"#/$defs/{name}"
-        if defined:
-            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
-
-    def _mend(self, node: Any) -> Any:
-        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
-            return {"anyOf": list(map(self._mend, node))}
-        if isinstance(node, Mapping):
-            return self._object(node)
-        return node if isinstance(node, bool) else {}
-
-    def _object(self, node: JsonObject) -> _Schema:
-        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
-        made = {
-            key: self._value(key, value)
-            for key, value in node.items()
-            if key in _VALUES and _VALUES[key](value)
-        }
-        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
-        _mend_types(made, node)
-        _mend_required(made, node)
-        for bound, limit in _BOUNDS:
-            if node.get(bound) is True and limit in made:  # draft 4
-                made[bound] = made.pop(limit)
-        if isinstance(node.get("$ref"), str):
-            made["$ref"] = node["$ref"]
-            self._referring.append(made)
-        elif node.get("nullable") is True:  # OpenAPI 3.0
-            return _make_nullable(made)
-        return made
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _SCHEMAS:
-            return self._mend(value)
-        if key in _SCHEMA_LISTS:
-            return list(map(self._mend, value))
-        if key not in _SCHEMA_MAPS:
-            return value
-        is_pattern = key == "patternProperties"
-        names = filter(_is_plain_pattern, value) if is_pattern else value
-        return {name: self._mend(value[name]) for name in names}
-
-
-def _mend_types(made: _Schema, node: JsonObject) -> None:
-    if kinds := known_types(node.get("type")):
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        made.setdefault("properties", {})
-    if "array" in kinds:
-        made.setdefault("items", {})
-    for key in ("type", "pattern"):
-        if key not in made and isinstance(lost := node.get(key), str):
-            said = made.get("description", "")
-            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
-
-
-def _mend_required(made: _Schema, node: JsonObject) -> None:
-    names = [name for name in made.get("required", ()) if isinstance(name, str)]
-    for name, part in as_mapping(node.get("properties")).items():
-        if as_mapping(part).get("required") is True:
-            names.append(name)
-    if names or "required" in made:
-        made["required"] = list(dict.fromkeys(names))
-
-
-def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
-    found: _Schema = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
-
-
-def schema_parts(
-    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
-) -> list[Any]:
-    parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
-        parts += take(as_list(node.get(key)))
-    return parts
-
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
+_JSON_TYPES = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
 )
 
-_DEEPEST_STRICT = 10
-_LARGEST_STRICT = 10_000
 
-ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+def json_types(stated: object) -> list[str]:
+    """Return the types that a `type` names; none if it names anything else, too."""
+    words = stated if isinstance(stated, list) else [stated]
+    for word in words:
+        if not isinstance(word, str) or word not in _JSON_TYPES:
+            return []
+    return list(dict.fromkeys(words))
 
-LARGEST_SCHEMA = 300_000
-MOST_STRICT_WORK = 300_000
+
+class NoStrictForm(ValueError):
+    """Strict mode cannot express a schema, or only with more work."""
 
 
-def _strict(node: Any, depth: int) -> _Schema:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise ValueError
+_KEPT_IN_STRICT_MODE = frozenset(
+    {
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    }
+)
+"""Keywords that strict mode takes as they are."""
+
+_DROPPED_IN_STRICT_MODE = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "definitions",
+        "deprecated",
+        "examples",
+        "maxLength",
+        "maxProperties",
+        "minLength",
+        "minProperties",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    }
+)
+"""Keywords that strict mode refuses, and that only remark on values or limit them.
+Definitions are among them: a schema that refers to one has no strict form."""
+
+_CHANGED_IN_STRICT_MODE = frozenset(
+    {
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+_SIMPLE_KEYWORDS = (
+    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
+)
+
+_STRICT_FORMATS = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "time",
+        "uuid",
+    }
+)
+_MAX_STRICT_DEPTH = 10
+
+_ROOT_DEPTH = 1
+
+
+def strict_schema_form(root: Schema) -> Schema:
+    """Return the strict form of a valid schema; raises NoStrictForm if it has none.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple, and neither is an open object. The strict form allows
+    only what the schema allows, except nulls of optional properties and what violates
+    keywords that strict mode does not have (`minLength`).
+    """
+    return _strict_form(root, _ROOT_DEPTH)
+
+
+def _strict_form(node: Any, depth: int) -> Schema:
+    if not isinstance(node, dict) or depth > _MAX_STRICT_DEPTH:
+        raise NoStrictForm
+    if not node.keys() <= _SIMPLE_KEYWORDS:
+        raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
-    strict = {key: node[key] for key in node if key in _KEPT}
+    strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
     if "const" in node:
         strict["enum"] = [node["const"]]
-    kinds = _types_of(node, strict.get("enum"))
-    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
+    types = _types_of(node, strict.get("enum"))
+    strict["type"] = types[0] if len(types) == 1 else types
+    if "object" in types:
         strict |= _strict_object(node, depth)
-    if "array" in kinds:
-        strict["items"] = _strict(node.get("items"), depth + 1)
+    if "array" in types:
+        strict["items"] = _strict_form(node.get("items"), depth + 1)
     return strict
 
 
-def _strict_choice(node: JsonObject, depth: int) -> _Schema:
-    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
-        {"anyOf", "oneOf"} <= node.keys()
-    ):
-        raise ValueError
-    options = node.get("anyOf") or node["oneOf"]
-    return _choice_of([_strict(one, depth + 1) for one in options], node)
+def _strict_choice(node: Schema, depth: int) -> Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"}:
+        raise NoStrictForm
+    if "anyOf" in node and "oneOf" in node:
+        raise NoStrictForm
+    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
 
 
-def _strict_object(node: JsonObject, depth: int) -> _Schema:
-    properties, required = node.get("properties", {}), set(node.get("required", ()))
-    closed = node.get("additionalProperties", not properties and depth > 1) is False
-    if not closed or not required <= properties.keys():
-        raise ValueError
-    strict = {}
+def _strict_object(node: Schema, depth: int) -> Schema:
+    properties = node.get("properties", {})
+    required = set(node.get("required", ()))
+    if not _is_closed(node, depth) or not required <= properties.keys():
+        raise NoStrictForm
+    strict: Schema = {}
     for name, part in properties.items():
-        made = _strict(part, depth + 1)
-        strict[name] = made if name in required else _make_nullable(made)
+        form = _strict_form(part, depth + 1)
+        strict[name] = form if name in required else _make_nullable(form)
     return {
         "properties": strict,
         "required": list(strict),
@@ -2685,51 +4301,503 @@ def _strict_object(node: JsonObject, depth: int) -> _Schema:
     }
 
 
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return _choice_of([*options, *none], schema)
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
+def _is_closed(node: Schema, depth: int) -> bool:
+    """Say whether an object may have only the properties that it lists.
+
+    Servers seldom say so; an object that lists none, except a function's own
+    parameters, is meant as a map.
+    """
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is False
+    return depth == _ROOT_DEPTH or bool(node.get("properties"))
 
 
-def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    kept = node.keys() & {"description"}
-    return {"anyOf": options, **{key: node[key] for key in kept}}
+def _make_nullable(form: Schema) -> Schema:
+    types = form.get("type")
+    if types is None or types in ("object", "array"):
+        return _nullable_choice(form)
+    listed = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in form and None not in form["enum"]:
+        nullable["enum"] = [*form["enum"], None]
+    return nullable
 
 
-def _types_of(node: JsonObject, enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    if not (kinds := known_types(stated)):
-        raise ValueError
-    return kinds
+def _nullable_choice(form: Schema) -> Schema:
+    """Return a choice between a form, or its options, and null."""
+    undescribed = {key: form[key] for key in form if key != "description"}
+    options = [undescribed]
+    if undescribed.keys() == {"anyOf"}:
+        options = undescribed["anyOf"]
+    null = {"type": "null"}
+    if null not in options:
+        options = [*options, null]
+    return _choice_of(options, form)
 
 
+def _choice_of(options: list[Any], node: Schema) -> Schema:
+    """Return a choice with the description of `node`."""
+    choice: Schema = {"anyOf": options}
+    if "description" in node:
+        choice["description"] = node["description"]
+    return choice
+
+
+def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
+    """Return the types that a node states, or those of the values that it lists."""
+    if "type" in node:
+        return json_types(node["type"])
+    if "properties" in node:
+        return ["object"]
+    if enum is None:
+        raise NoStrictForm
+    types = [_type_of_scalar(value) for value in enum]
+    return list(dict.fromkeys(types))
+
+
+def _type_of_scalar(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    raise NoStrictForm
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.json_schema
+#
+# JSON Schemas of functions, as the API takes them.
+#
+# Tool servers send schemas of every draft and of OpenAPI, and some that are not schemas
+# at all. One that the API refuses makes every message of a chat fail. So each is copied
+# once: the copy has the keywords of draft 2020-12 that have valid values, at every depth.
+# Nothing is guessed; what is left out allows more than before, never something else. The
+# tool's own schema stays as it is, and arguments are checked against that one.
+#
+# The API demands more than the draft (docs/reference/responses-api.md, "Function tools"):
+#
+# - The root is an object with `properties`, and not a choice.
+# - An object has `properties`, an array has `items`.
+# - A reference names a definition at the root.
+# - A pattern is one that Python's `re` compiles, and that other engines read alike.
+# --------------------------------------------------------------------------------------
+
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read, as `json_size` counts it."""
+MAX_STRICT_WORK = 300_000
+"""The size of all schemas of a request that get a strict form."""
+_MAX_STRICT_SCHEMA = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum (guide
+"Structured outputs", "Supported schemas")."""
+
+
+def function_parameters(
+    schema: JsonObject, strict_left: JsonBudget | None = None
+) -> tuple[Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    With `strict_left`, the work that may still be done, simple ones get their strict
+    form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
+    LARGEST_SCHEMA or of more than 64 levels.
+    """
+    json_size(schema, LARGEST_SCHEMA)
+    copy = _SchemaCopy(schema)
+    parameters = _object_without_choice(copy.schema)
+    is_plain_object = (
+        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        and schema.get("type", "object") == "object"
+    )
+    if strict_left is None or not copy.is_exact or not is_plain_object:
+        return parameters, False
+    try:
+        strict_left.spend(json_size(parameters, _MAX_STRICT_SCHEMA))
+        return strict_schema_form(parameters), True
+    except (JsonTooLarge, NoStrictForm):
+        return parameters, False
+
+
+# ---------------------------------------------------------------- valid values
+
+
+def is_json_value(value: object) -> bool:
+    """Say whether JSON can express a value; it has no NaN and no infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_json_number(value: object) -> bool:
+    """Say whether a value is a number that JSON has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return is_json_value(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and value != []
+
+
+def _is_json_list(value: object) -> bool:
+    return _is_filled_list(value) and is_json_value(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_divisor(value: Any) -> bool:
+    return is_json_number(value) and value > 0
+
+
+_MAX_PATTERN_CHARACTERS = 500
+_READ_DIFFERENTLY = re.compile(
+    r"""
+    \(\?(?!:)       # lookaround, flags, named groups
+    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \[\^?\[       # sets in sets
+    | -- | && | ~~ | \|\|
+    | [*+?}]\+      # possessive repeats
+    """,
+    re.VERBOSE,
+)
+"""Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+def _is_portable_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
+        return False
+    if _READ_DIFFERENTLY.search(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _is_json_type(value: object) -> bool:
+    return json_types(value) != []
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAP_KEYWORDS = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+    **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
+    "$comment": _is_text,
+    "const": is_json_value,
+    "contentEncoding": _is_text,
+    "contentMediaType": _is_text,
+    "default": is_json_value,
+    "deprecated": _is_flag,
+    "description": _is_text,
+    "enum": _is_json_list,
+    "examples": _is_json_list,
+    "exclusiveMaximum": is_json_number,
+    "exclusiveMinimum": is_json_number,
+    "format": _is_text,
+    "maxContains": _is_length,
+    "maxItems": _is_length,
+    "maxLength": _is_length,
+    "maxProperties": _is_length,
+    "maximum": is_json_number,
+    "minContains": _is_length,
+    "minItems": _is_length,
+    "minLength": _is_length,
+    "minProperties": _is_length,
+    "minimum": is_json_number,
+    "multipleOf": _is_divisor,
+    "pattern": _is_portable_pattern,
+    "readOnly": _is_flag,
+    "required": _is_list,
+    "title": _is_text,
+    "type": _is_json_type,
+    "uniqueItems": _is_flag,
+    "writeOnly": _is_flag,
+}
+"""The keywords that are sent, with the check of their values.
+
+They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
+`$schema`, which is no longer true of the copy, words that give a part another name or
+base (`$id`, `$anchor`, `$dynamicRef`), and `dependentRequired`, a map of lists that
+nobody sends. `$ref` has a check of its own.
+"""
+
+_NEEDED_FOR_STRICT_MODE = frozenset(
+    {
+        "$dynamicRef",
+        "$recursiveRef",
+        "$ref",
+        "dependencies",
+        "dependentRequired",
+        "enum",
+        "items",
+        "nullable",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Words without which a strict form would be a guess, if they are left out."""
+
+
+# ---------------------------------------------------------------- copy
+
+
+class _SchemaCopy:
+    """A schema with its valid keywords; each node is read once.
+
+    `is_exact` is false if a word was left out that strict mode would have to express.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.is_exact = True
+        self.schema = self._copy_keywords(root)
+
+    def _copy(self, node: object) -> Schema | bool:
+        """Return the copy of a node; what is not a schema allows everything."""
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, Mapping):
+            return self._copy_keywords(node)
+        return {}
+
+    def _copy_keywords(self, node: JsonObject) -> Schema:
+        copy: Schema = {}
+        for keyword, value in node.items():
+            if self._is_valid(keyword, value):
+                copy[keyword] = self._copy_value(keyword, value)
+            elif keyword in _NEEDED_FOR_STRICT_MODE:
+                self.is_exact = False
+        types = json_types(copy.get("type"))
+        if "object" in types:
+            copy.setdefault("properties", {})
+        if "array" in types:
+            copy.setdefault("items", {})
+        return copy
+
+    def _is_valid(self, keyword: object, value: object) -> bool:
+        if keyword == "$ref":
+            return self._is_definition(value)
+        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
+            return False
+        return _VALID_VALUES[keyword](value)
+
+    def _is_definition(self, reference: object) -> bool:
+        """Say whether a reference names a definition at the root, or the root."""
+        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
+            return False
+        return _is_schema(resolve_reference(self._root, reference))
+
+    def _copy_value(self, keyword: str, value: Any) -> Any:
+        if keyword in _SCHEMA_KEYWORDS:
+            return self._copy(value)
+        if keyword in _SCHEMA_LIST_KEYWORDS:
+            return [self._copy(part) for part in value]
+        if keyword in _SCHEMA_MAP_KEYWORDS:
+            return self._copy_map(keyword, value)
+        if keyword == "required":
+            return _unique_texts(value)
+        if keyword == "type" and isinstance(value, list):
+            return _unique_texts(value)
+        return value
+
+    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
+        is_name: Callable[[Any], bool] = _is_text
+        if keyword == "patternProperties":
+            is_name = _is_portable_pattern
+        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
+
+
+def _unique_texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, each once, as the draft wants it."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list(dict.fromkeys(texts))
+
+
+# ---------------------------------------------------------------- root
+
+_REFUSED_AT_THE_ROOT = frozenset(
+    {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
+)
+
+
+def _object_without_choice(root: Schema) -> Schema:
+    """Return an object with all properties of the options that the root offers.
+
+    The API refuses a choice at the root, and a model that knew none of its properties
+    could not call the function.
+    """
+    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    return {**plain, "type": "object", "properties": _all_properties(root)}
+
+
+def _all_properties(root: Schema) -> Schema:
+    """Return the properties of the root and its options; those of the first count."""
+    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+    properties: Schema = {}
+    for part in reversed(parts):
+        properties.update(as_mapping(part.get("properties")))
+    return properties
+
+
+def _choose_all(options: list[Any]) -> list[Any]:
+    return options
+
+
+# ---------------------------------------------------------------- reading
+
+_DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    """
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        part = _step_into(part, name)
+    return part
+
+
+def _step_into(part: Any, name: str) -> Any:
+    if not isinstance(part, list):
+        return as_mapping(part).get(name)
+    if name.isdecimal() and int(name) < len(part):
+        return part[int(name)]
+    return None
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    joined: dict[int, JsonObject] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in joined:
+            joined[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(joined.values())
+
+
+def schema_parts(
+    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, what is chosen."""
+    parts: list[Any] = []
+    if "$ref" in node:
+        parts.append(resolve_reference(root, node["$ref"]))
+    parts += as_list(node.get("allOf"))
+    parts += choose(as_list(node.get("anyOf")))
+    parts += choose(as_list(node.get("oneOf")))
+    return parts
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.tools
+#
+# Tools in the API's form, with names that it allows.
+# --------------------------------------------------------------------------------------
+
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
 _STEM = 51
+"""Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
 
 
 @dataclass(frozen=True)
 class ToolNames:
+    """Translates the names of tools for the API and back; `known` are their own names.
+
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
+    """
+
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
+        """Return the tool's own name for the name that the model used.
+
+        A name that neither a tool nor one of the `others` has means the only tool that
+        is spelled like it.
+        """
         own = self._own.get(called)
         if own is None and called not in others:
             own = self._spelled.get(_spelling(called))
@@ -2742,6 +4810,7 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -2753,6 +4822,7 @@ class ToolNames:
         return found
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
         return [
             t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
             for t in tools
@@ -2771,6 +4841,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 
 _MODELS_PREFIX = "functions."
+"""Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
 
 
@@ -2778,36 +4849,39 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
+
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
+    """
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
+    """Return an item with a name and a `call_id` that the API takes.
+
+    Calls of other servers and models can have any. The same ones always become the
+    same, so that a call, its output and its tool still fit.
+    """
     name, call_id = item.get("name"), item.get("call_id")
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
@@ -2819,11 +4893,13 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
 
@@ -2833,7 +4909,14 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
+    """
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
@@ -2860,10 +4943,15 @@ def _spec_name(spec: object) -> str:
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
+
+    MCP servers are compared by label, other hosted tools by type.
+    """
     tools = [tool for group in groups for tool in group]
     return list({tool_identity(tool): tool for tool in tools}.values())
 
@@ -2871,6 +4959,10 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
+    """Return `tool_choice` in the API's form, where a named function is not nested.
+
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    """
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -2885,6 +4977,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -2931,12 +5024,13 @@ def _flat_format(custom: JsonObject) -> Item:
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
+    """Return what no two tools of a request have in common."""
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -2973,16 +5067,31 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
 
 
 def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    """Return what identifies a tool in a choice, with its label and without."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
     kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.build
+#
+# The fields of a request, and how they are built for a model.
+#
+# The caller's own keys have priority over the settings. Keys that the API does not have
+# are dropped, and so are parameters that the model rejects
+# (docs/reference/responses-api.md, "Parameters" and "Sampling and effort").
+#
+# Other servers are stricter: an unknown key or `include` is an error there, a reasoning
+# item or a call needs an id, and a message of the assistant must be plain text
+# (docs/reference/responses-api.md, "Other servers").
+# --------------------------------------------------------------------------------------
+
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
+"""For models of which it is not known."""
 
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
@@ -2994,6 +5103,9 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names and values."""
+
+    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3025,20 +5137,30 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, repaired, without fields that are not set."""
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
         fields["input"] = self.items()
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return fit_calls(self.input, self.tools or ())
+        """Return the input with names and ids of calls that the API accepts."""
+        return fit_calls(self.input)
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
+    """What the administrator and the user chose; the caller's keys have priority.
+
+    None means that nothing was chosen. `defaults` are further parameters by name.
+    """
+
     effort: str | None = None
     summary: str | None = None
     verbosity: str | None = None
@@ -3057,11 +5179,18 @@ def build_request(
     body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for one without a message.
+
+    `body` holds the caller's keys, with the names of Chat Completions or of the API;
+    values that no API takes are left out. The effort is the caller's, else the user's,
+    else the one in the model's name.
+    """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3069,6 +5198,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
+        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -3094,6 +5224,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys that the API takes, and what is wrong with others."""
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3143,15 +5274,53 @@ def _text_object(
     return own
 
 
+_READ_OTHERWISE = (
+    "messages",
+    "model",
+    "stream",
+    "enable_stream",
+    "tools",
+    "extra_tools",
+)
+"""Keys that are not parameters, or that are sent under other names."""
+
+_LONGEST_NAME = 40
+
+
+def unsent_parameters(
+    asked: JsonObject, request: ResponsesRequest
+) -> tuple[list[str], list[str]]:
+    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
+    sentence for each value that no API takes.
+    """
+    given, errors = read_parameters(asked)
+    sent = lower_payload(request.payload(), APPENDED)
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
+    names = [
+        f"{key}.{inner}"
+        for key in ("reasoning", "text")
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
+
+
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
     *("prompt_cache_", "safety_identifier"),
 )
+"""How the names begin."""
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -3164,7 +5333,23 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.recovery
+#
+# What to do after a refusal: wait and send again, or repair the request.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names: an item or a tool by its place, in `param` or in the words (gateways
+# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
+# few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent, once.
+# --------------------------------------------------------------------------------------
+
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3174,6 +5359,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
     max_retries: int = 2
     max_wait: float = 60.0
 
@@ -3181,6 +5368,10 @@ class RetryPolicy(NamedTuple):
 def retry_wait(
     policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
     if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
@@ -3203,9 +5394,11 @@ def _is_retried(failure: Failure) -> bool:
 
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
 _LASTING_CODES = (
     _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
 ) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
+"""Codes whose cause no change of the request removes."""
 _UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
@@ -3225,6 +5418,7 @@ _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
 _NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+"""Paths whose loss would change what the person asked for."""
 
 _REPAIRED = {
     "reasoning": "The server could not read earlier reasoning of this chat: answering "
@@ -3238,21 +5432,27 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 
 
 class _Refusal(NamedTuple):
+    """What was sent, and what the server said about it."""
+
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
+    """The name of each item as it was, and the item as it was sent."""
     error: ApiError
     done: Sequence[Repair]
 
     @property
     def last(self) -> str:
+        """The name of the last item."""
         return self.rows[-1][0] if self.rows else ""
 
     @property
     def tools(self) -> Iterator[Item]:
+        """The tools that were sent, also those of items and in namespaces."""
         return all_tools(declared_tools(self.payload))
 
     @property
     def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
         code, words = self.error.code or "", self.error.message
         return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
@@ -3260,6 +5460,11 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
+    """Return the repair of `request` after a refusal, with the sentence that tells it.
+
+    `done` is how many the request has got since it was built. A 404 that names nothing is
+    about the address.
+    """
     error, repairs = failure.error, request.repairs
     if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
@@ -3277,6 +5482,11 @@ def find_repair(
 
 
 def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    """Return what to try when retries did not help.
+
+    Searches for tools are known to end in a `server_error` again and again
+    (docs/reference/responses-api.md, "Function tools").
+    """
     if failure.error.code != "server_error" and (failure.status or 0) < 500:
         return None
     refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
@@ -3285,6 +5495,7 @@ def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
 
 
 def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    """Return the first that was not done, nor gives back what one took away."""
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
         repair = found.repair or Repair("", "")
@@ -3298,6 +5509,7 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    """Yield what may help, the best first."""
     first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
     for find in (*first, *_FINDERS):
         yield from find(refusal)
@@ -3309,6 +5521,7 @@ def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
     if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
@@ -3350,6 +5563,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
+    """Return the list, the number, the path and the item that a refusal names."""
     found = error.place
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
@@ -3358,6 +5572,10 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    """Return the name or type of the item or tool whose place a refusal names.
+
+    Most runs have no error, and a payload may be large.
+    """
     found = error.place and _find_place(request.payload(), error)
     if not found:
         return ""
@@ -3389,6 +5607,7 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of the items that have an id which the server names."""
     named = set(_NAMED_ID.findall(refusal.error.message))
     for number, (_, item) in enumerate(refusal.rows):
         if named and named & {item.get("id"), item.get("call_id")}:
@@ -3396,6 +5615,7 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    """Yield the repairs of one item; what people wrote always stays."""
     target, sent = refusal.rows[number]
     if (kind := item_type(sent)) in APPENDED:
         yield _lower(kind)
@@ -3425,6 +5645,10 @@ def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
+    """Return the parameters that can be left out, inner ones first.
+
+    Without `store` the API would store the answer.
+    """
     payload = refusal.payload
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
@@ -3435,6 +5659,7 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
 
 
 def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
@@ -3444,6 +5669,7 @@ def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _parameter(refusal: _Refusal, path: str) -> Status:
+    """Return the repair of a parameter: an effort gets the nearest that is named."""
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
     new, sentence = "", _refused_sentence(path)
@@ -3466,6 +5692,11 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of a tool that the server names by its name, label or type.
+
+    A server that cannot be reached may be there again soon. The type of the error names
+    the tool of whose options one does not do.
+    """
     error = refusal.error
     words = {*_QUOTED.findall(error.message)}
     if error.code == "invalid_value":
@@ -3489,13 +5720,149 @@ _FINDERS = (
     *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
     *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
 )
+"""What may help, the best first."""
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours.
+# --------------------------------------------------------------------------------------
 
 
 class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    """
+
     def __init__(self, first_index: int = 0) -> None:
+        """Number items from `first_index` on.
+
+        Items are noted as they were announced; `_latest` has places by `output_index`.
+        """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -3507,15 +5874,17 @@ class ResponseState:
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._open: dict[int, GrowingParts] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
     @property
     def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -3544,6 +5913,7 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
         for one in ids:
             place = self._ids.get(one)
             if place is not None and fits(self._items[place]):
@@ -3554,6 +5924,10 @@ class ResponseState:
         return place if place in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the place of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
         kind, call_id = item_type(item), as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
@@ -3569,7 +5943,7 @@ class ResponseState:
         place = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = {}
+        self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
         events: list[RunEvent] = [ItemAdded(self._first + place, item)]
@@ -3581,6 +5955,7 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
         index, kind, item_id = event.output_index, event.kind, event.item_id
         text, place = self._growing
         events: list[RunEvent] = []
@@ -3598,8 +5973,9 @@ class ResponseState:
         self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
         return [*events, TextDelta(self._first + place, *text_place, event.text)]
 
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
@@ -3614,22 +5990,18 @@ class ResponseState:
             place = len(self._items)
             events = self._start(index, item, _ids(item))
         self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
         self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -3650,6 +6022,7 @@ class ResponseState:
         return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
         places = [self._find_item(_NOWHERE, item) for item in items]
         taken, left = set(places), dict[str, list[int]]()
         for place, known in reversed([*enumerate(self._items)]):
@@ -3662,6 +6035,7 @@ class ResponseState:
 
 _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
+"""An `output_index` that no event has."""
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
@@ -3670,6 +6044,7 @@ _OPENED_BY = {
     "summary": NO_THOUGHT,
     "reasoning": NO_THOUGHT,
 }
+"""Items that their texts alone open."""
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -3683,6 +6058,7 @@ def _ids(item: Item) -> list[str]:
 
 
 def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
 
 
@@ -3695,6 +6071,10 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 
 def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
+    """Return how a response ended.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
     if status == "failed":
         return ending_of_failure("failed", error)
     details = as_mapping(response.get("incomplete_details"))
@@ -3702,15 +6082,221 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
+#
+# Pooled HTTP sessions; the only module that opens a connection.
+#
+# Each event loop has one session. The first run that borrows it opens it. It is closed
+# when no run has used it for a while, or when its owner is gone: a host that replaces a
+# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# --------------------------------------------------------------------------------------
+
 
 _IDLE_SECONDS = 60.0
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
+    """The session of one event loop, lent to the active runs."""
+
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
@@ -3719,6 +6305,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -3733,18 +6320,24 @@ class _Pool:
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
+        """Close the session when all tasks are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
         self.close_later()
@@ -3752,6 +6345,12 @@ class _Pool:
 
 
 def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
         keepalive_timeout=_KEEPALIVE_SECONDS,
@@ -3766,6 +6365,13 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
+    """
+
     connect: float = 30.0
     first_event: float = 300.0
     idle: float = 300.0
@@ -3776,31 +6382,50 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
+
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
+        """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        self._heard(False)
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -3808,35 +6433,49 @@ class Deadlines:
             self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class _HttpResponse:
+    """A response with a good status whose body is still arriving."""
+
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -3850,6 +6489,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -3858,6 +6498,7 @@ class _HttpResponse:
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body as JSON."""
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
@@ -3868,6 +6509,12 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        """Leave arriving bytes with the operating system for a while.
+
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
+        """
         connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -3881,12 +6528,14 @@ class _HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
+        """Read the rest after the last event, so that the connection can be reused."""
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
 
     async def response_object(self) -> JsonObject:
+        """Return the body as the API's response object."""
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
@@ -3897,23 +6546,30 @@ class _HttpResponse:
         raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self) -> ApiRefused:
-        status, headers = self._response.status, self._response.headers
+        """Return the error of a response with a bad status, with or without a body."""
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -3927,24 +6583,48 @@ _NEVER_CONNECTED = (
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,
 )
+"""The last is of connecting: aiohttp is given no other limit."""
+
+
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
 
 
 class Connections:
+    """Sends requests; has one session for each event loop."""
+
     def __init__(self) -> None:
+        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def _pool(self) -> _Pool:
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        """Return the pool of the running loop; drop those of closed loops."""
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -3954,6 +6634,13 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
+        """
         body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
@@ -3969,28 +6656,43 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -3998,33 +6700,50 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
+        """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
+    """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
     scope = deadlines.scope()
     try:
         async with scope:
@@ -4054,12 +6773,55 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file in a container; raises the same errors as `request`.
+
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    AnswerTooLarge; the rest is not read.
+    """
+    container, file = (quote(part, "", errors="replace") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.attempts
+#
+# One response: a request that is sent, then sent again, resumed or polled if that helps.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, or unchanged, if waiting may help.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
 
 _THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
+    true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing.
+    """
+
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
@@ -4071,9 +6833,12 @@ class Limits(NamedTuple):
 
 
 class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
     ) -> None:
+        """Start the total limit of the run."""
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
@@ -4083,6 +6848,10 @@ class Attempts:
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> RunEvents:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
         self.request = request
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -4112,6 +6881,11 @@ class Attempts:
                 yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
         if self.has_shown or isinstance(event, Status):
             return [event]
         if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
@@ -4132,22 +6906,26 @@ class Attempts:
         return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
         self.response.byte_count += json_weight(chunk)
         if self.response.byte_count > self.limits.most_bytes:
             raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
+        """How the response ended."""
         ending, has_begun = self.response.ending, self.response.event_count > 0
         if not ending:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        return ending._replace(sentence=sentence)
 
     @property
     def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
@@ -4162,6 +6940,7 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
         failure = _retriable_failure(self.error, self.response)
         is_open = self.request.background and not self.response.refusal
         if self.has_shown or not failure or (is_open and _may_run(self.error)):
@@ -4186,11 +6965,18 @@ class Attempts:
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
 class _Background:
+    """A background response, and how far it was read.
+
+    `_named` has its id as soon as the server has told it; `_last` is the number of the
+    last event, -1 for none.
+    """
+
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
@@ -4201,6 +6987,10 @@ class _Background:
         self._asks = self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4210,11 +7000,18 @@ class _Background:
         return number > before
 
     def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
         response_id = as_text(as_mapping(response).get("id"))
         if _ID.fullmatch(response_id) and not self._named.done():
             self._named.set_result(response_id)
 
     async def events(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would go on to cost money without a reader.
+        """
         path = "/responses"
         try:
             while True:
@@ -4248,6 +7045,11 @@ class _Background:
             self._abandon()
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
         if self._named.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
@@ -4269,6 +7071,11 @@ class _Background:
         self._abandon()
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
         asked, limits = self._asks, self._attempts.limits
         if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
@@ -4289,6 +7096,7 @@ class _Background:
         return self._resumable and self._last >= 0
 
     def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
         is_over = attempts.response.ending or self._is_left
         if self._named.done() and not is_over:
@@ -4304,6 +7112,13 @@ async def _stream_response(
     attempts: Attempts,
     background: _Background | None = None,
 ) -> RunEvents:
+    """Send a request, feed the answer to its response, and yield its run events.
+
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    """
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
@@ -4342,6 +7157,7 @@ async def _stream_response(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -4355,17 +7171,27 @@ def _batch_events(
 
 
 async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
+    """
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
     if state.refusal:
         return Failure(200, state.refusal)
     if error or state.ending:
@@ -4374,22 +7200,41 @@ def _retriable_failure(
 
 
 def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
     if not isinstance(event, ItemAdded | ItemDone):
         return not isinstance(event, ResponseDone)
     return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown goes on; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
     if error is None or error.was_sent:
         return True
     asks_again = error.failure and error.failure.should_retry
     return error.status in _GATEWAY_STATUS and not asks_again
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
@@ -4406,12 +7251,21 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself: what was `found`
+    is remembered by the identity of the objects, so they must outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
+    """
+
     root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4422,6 +7276,7 @@ class _SchemaCheck(NamedTuple):
         self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         place = (path, id(value), id(node))
@@ -4435,7 +7290,8 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, referred_schema(self.root, node), path, depth + 1)
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4449,6 +7305,7 @@ class _SchemaCheck(NamedTuple):
     def _inner(
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
             required = set(node.get("required") or ())
@@ -4465,7 +7322,7 @@ class _SchemaCheck(NamedTuple):
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
-    kinds = known_types(node.get("type"))
+    kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -4493,16 +7350,23 @@ def _quote(value: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*ODD_SCHEMA):
+    with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -4536,17 +7400,31 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, one option."""
     check.pay_for(value, node)
     return schema_parts(check.root, node, partial(_chosen_option, value, check))
 
 
 def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
+    """Return the option that a value fits; all options if it fits none."""
     lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))
     return [*islice(fitting, 1)] or options
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that fits counts. A rule that fits only another name of the tool
+# counts, too, if it is stricter. Without an explicit approval a call is denied.
+#
+# Every call gets an output. For each failure the model gets one of our sentences; the
+# text of an exception goes only to the log, because it may quote what the model must not
+# see.
+# --------------------------------------------------------------------------------------
+
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -4559,17 +7437,22 @@ _ANSWERS: Mapping[str, Approval] = {
 _Value = TypeVar("_Value")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
     log: Callable[[str], object] = str
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
         found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
@@ -4579,6 +7462,7 @@ class Approver:
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -4593,6 +7477,7 @@ class Approver:
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
     return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
@@ -4600,6 +7485,12 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
@@ -4617,9 +7508,38 @@ def _read_approval(word: str) -> Approval | None:
     return _ANSWERS.get(word.lower())
 
 
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -4634,35 +7554,62 @@ def _read_entries(
 
 
 class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
     output: str | list[Item]
     failed: bool = False
     card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None: ...
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None: ...
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
 
-    def is_interactive(self, name: str) -> bool: ...
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
     at_once: int = 8
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
 
     def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
         return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
+    """
+
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -4674,15 +7621,19 @@ class Toolset(NamedTuple):
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
 def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
+    """A call that may run: its tool, its arguments, the tool that was called."""
+
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
@@ -4692,6 +7643,13 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
     batch = _Batch(toolset)
     tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
@@ -4722,6 +7680,8 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 class _Batch:
+    """The calls of a round. Their time stops while a person is asked, one by one."""
+
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
@@ -4730,6 +7690,10 @@ class _Batch:
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        """Wait until a task is done or the time is used up.
+
+        The time of a question is added back.
+        """
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -4798,6 +7762,7 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
     name, limits = ready.name, toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
     try:
@@ -4816,6 +7781,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 
 def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
         cap = partial(_cap_output, characters=characters)
         return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
@@ -4830,29 +7796,63 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organisation, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
 
 
 class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
     family: str
     endpoint: str = ""
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
 
     def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
         account = {"account": self.account} if self.account else {}
         return {"family": self.family, "endpoint": self.endpoint, **account}
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    return Origin(family, endpoint.host, endpoint.owner())
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
     fields = as_mapping(wire)
     if family := fields.get("family"):
         endpoint, account = fields.get("endpoint"), fields.get("account")
@@ -4861,23 +7861,28 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
 
 
 def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
     return call_id.startswith(_REMOTE_SIGN)
 
 
 def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    """Return the call that `item` made or requested, with its output or error."""
     output = output or _remote_error(item) or str(item.get("output") or "")
     arguments = str(item.get("arguments") or "{}")
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
     return remote_pair(request, f"Error: {why}")
 
 
@@ -4889,11 +7894,18 @@ def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Ite
     ]
 
 
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
 def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
     return item.get("type") == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
         place
@@ -4924,6 +7936,7 @@ def _asked_id(item: JsonObject) -> object:
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
     outputs = {
         item["call_id"]: item
         for item in items
@@ -4968,6 +7981,10 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
     kept = _without(item, _NEVER_REPLAYED)
     if kind_of(item).tool:
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
@@ -4980,12 +7997,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
     if fields.keys().isdisjoint(names) and None not in fields.values():
         return fields
     return {k: v for k, v in fields.items() if k not in names and v is not None}
 
 
 def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
@@ -4998,9 +8017,15 @@ _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
 CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
 
 
 def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
     if has_image(item):
         return [image_message(item)]
     if not is_code(item):
@@ -5013,6 +8038,7 @@ def past_items(item: Item) -> list[Item]:
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -5035,19 +8061,28 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
 
 
 def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# --------------------------------------------------------------------------------------
+
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5063,6 +8098,13 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
     attempts = Attempts(endpoint, connections, limits)
     answers = _Answers(request)
     while answers.request is not None:
@@ -5084,6 +8126,13 @@ async def run(
 
 
 class _Answers:
+    """Answers the calls and approval requests of each response, in order.
+
+    `output` is that of the whole run, `request` the next one, and None at the end.
+    `_items` are the input items that answer the last response. `_is_limited` says
+    whether a limit kept a call from running.
+    """
+
     def __init__(self, request: ResponsesRequest) -> None:
         self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
@@ -5093,6 +8142,10 @@ class _Answers:
         self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        """Answer the last response, and set the next request if there is one.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
         output, self.request = attempts.response.output, None
         self._items: list[Item] = []
         self.output += output
@@ -5139,6 +8192,11 @@ class _Answers:
         self._calls_run += len(new[:left])
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        """Return the next request: the last, its output, and the outputs of its calls.
+
+        A tool that had to be called has been called; at the limit the last response may
+        call none. The tools stay in the request for the prompt cache.
+        """
         request, output = attempts.request, attempts.response.output
         if self._is_limited:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -5146,6 +8204,7 @@ class _Answers:
         return next_request(request, [*received, *self._items])
 
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        """Return the calls of a response, apart from those of an earlier `call_id`."""
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
             found[call["call_id"] in self._seen].append(call)
@@ -5163,6 +8222,7 @@ class _Answers:
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
         response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": request.get("id"),
@@ -5182,6 +8242,7 @@ class _Answers:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered."""
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
     changed = {"input": since_compaction(whole), "tool_choice": choice}
@@ -5189,6 +8250,7 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 
 
 async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
     name = remote_name(request)
     if is_over:
         return f"{name} {_ROUNDS_USED_UP}"
@@ -5200,61 +8262,29 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# openai_responses.transport.entra
-
-_RENEWED_BEFORE = 300
-_LONGEST_REASON = 300
-
-
-class EntraTokens:
-    def __init__(self) -> None:
-        self._credential: Any = None
-        self._known: dict[str, tuple[str, int]] = {}
-        self._lock = asyncio.Lock()
-
-    async def token(self, scope: str) -> str:
-        async with self._lock:
-            token, end = self._known.get(scope, ("", 0))
-            if unix_seconds() > end - _RENEWED_BEFORE:
-                try:
-                    token, end = await asyncio.to_thread(self._ask, scope)
-                except InvalidRequest:
-                    if unix_seconds() >= end:
-                        raise
-                self._known[scope] = token, end
-        return token
-
-    def _ask(self, scope: str) -> tuple[str, int]:
-        try:
-            if self._credential is None:
-                identity = import_module("azure.identity")
-                self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
-        except ImportError:
-            raise InvalidRequest(
-                "AUTH is `entra_id`, but this server has no package azure-identity. An "
-                "administrator has to install it, or to choose another AUTH."
-            ) from None
-        except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
-            raise InvalidRequest(
-                "Microsoft Entra ID gave this server no token. An administrator has to "
-                f"look at the identity of this server. It said: {reason}"
-            ) from None
-        return str(made.token), int(made.expires_on)
-
-
-def entra_scope(endpoint: Endpoint) -> str:
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
-    return f"https://cognitiveservices.azure.{cloud}/.default"
-
-
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.signature
+#
+# Signatures of what is stored in a chat, which its owner can read and change.
+#
+# A signature tells that this pipe, or another one with the same secret, wrote a value.
+# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
+# that no key can be used for anything else.
+#
+# A signature has two halves: of the value with its names in their order, which is quick to
+# check, and of the value with sorted names, because a database may change the order.
+# --------------------------------------------------------------------------------------
+
 
 Sign = Callable[[object, bool], str]
+"""Returns a half of the signature of a JSON value, as hexadecimal digits.
+
+The flag says whether names are sorted.
+"""
 
 _FIELD = "signature"
 _HALF = 32
+"""Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
 _IN_ORDER = TypeAdapter[Any](Any).serializer
@@ -5262,11 +8292,13 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
     key = derive_key(secret, purpose)
     return partial(_signature, hmac.new(key, digestmod="sha256"))
 
@@ -5274,12 +8306,18 @@ def signer(secret: str, purpose: str) -> Sign:
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
     halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
     return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has.
+
+    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
+    this pipe wrote.
+    """
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
@@ -5308,59 +8346,95 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     return signed.hexdigest()[:_HALF]
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.host_tools
+#
+# What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# --------------------------------------------------------------------------------------
+
 
 CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.messages
+#
+# A chat body as Open WebUI sends it, parsed into its parts.
+#
+# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
+# assistant messages stay as they are here, markers included; `input.history` reads those.
+# Which stored message each one is, is found from the chat's row, which holds them as a
+# tree. They are paired from the end, because the host may have left out the oldest.
+# --------------------------------------------------------------------------------------
 
 
 class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
     file_id: str
     name: str
     content_type: str
     is_image: bool
+    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
     row: JsonObject
     answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
+        """What the user wrote."""
         return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
     item: Item
+    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
     @property
     def content(self) -> list[Item]:
+        """The parts of the input message."""
         return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
 
 
 class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
     text: str
     ulids: Sequence[str] = ()
+    """Of records in front."""
     details: object = None
+    """Of its records; unread."""
 
 
 class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
     call_id: str
     name: str
     arguments: str
@@ -5368,6 +8442,8 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
     call_id: str
     output: str | list[Item]
 
@@ -5381,6 +8457,13 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
+    InvalidRequest for what the API cannot take.
+    """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
@@ -5393,6 +8476,8 @@ def parse_messages(
 
 
 _MOST_ENTRIES = 8192
+"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
+may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
 LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
@@ -5400,10 +8485,16 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
+    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the messages that one request can hold, from a question on.
+
+    Many go at once, so that the requests after it begin with the same bytes. What an
+    administrator's filter put in front stays.
+    """
     gone = [0, *accumulate(map(_entries, messages))]
     over = gone[-1] - _MOST_ENTRIES
     if over <= 0:
@@ -5455,6 +8546,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5485,6 +8577,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5496,6 +8589,7 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
+    """Return the fields but for those that cost, or name a file at OpenAI."""
     given = as_mapping(wire).items()
     return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
@@ -5506,12 +8600,135 @@ def _plain_text(content: object) -> str:
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        place: part
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. A developer's can only be made by
+    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
+    possible. How to answer again is in the request alone.
+    """
+    result, users = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        users.popitem()
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    hidden = Counter[str]()
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
+    for place, stored in zip(reversed(users), branch, strict=False):
+        result[place] = users[place]._replace(stored=stored)
+    if not hidden:
+        return result
+    kept = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return kept
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    """Say whether a part is one of the `hidden` texts of a developer, each once."""
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    words = message_text(part.item)
+    hidden[words] -= (is_hidden := hidden[words] > 0)
+    return is_hidden
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+_HIDDEN_MESSAGE = (
+    "This chat holds a message that the page does not show and that could instruct the "
+    "model. Nothing was sent: start a new chat."
+)
+
+
+def _stored_branch(
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
+) -> Iterator[StoredMessage]:
+    """Yield the user's messages from `message_id` back to the first.
+
+    The texts of a developer are counted in `hidden`. The host merges those of the
+    system into the instructions, where nobody can tell whose words they are.
+    """
+    for name, row in walk_branch(rows, message_id):
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
+            answer_id = ""
+        elif row.get("role") == "assistant":
+            answer_id = name
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
+        else:
+            raise InvalidRequest(_HIDDEN_MESSAGE)
+
+
+def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the messages from `tip` back to the first, with their ids, each once."""
+    seen = set[str]()
+    while tip not in seen and isinstance(row := rows.get(tip), Mapping):
+        yield tip, row
+        seen.add(tip)
+        tip = str(row.get("parentId") or "")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.records
+#
+# Records: what of an answer is stored in the chat, and how the chat stays small.
+#
+# Each assistant message has its own top-level key of the chat's JSON, because the host
+# replaces a top-level key whole and several answers can be written at the same time:
+#
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#
+# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
+# which is read and never written (docs/reference/markers.md, "Stored items of earlier
+# pipes"). A record has the same form in both, with these differences: only ours have
+# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
+# one marker names. `repairs` are those of the chat's items, which the server refused.
+# Earlier pipes listed records in `dead` whose reasoning is not sent again.
+#
+# The owner of a chat can write anything into its row, and whoever clones a shared chat
+# takes it along. So a record is signed. One without a valid signature, of an earlier
+# writer or of a person, is read for what cannot harm: reasoning, which only the API can
+# have encrypted, in front of texts and calls that the chat itself shows.
+#
+# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
+# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
+# --------------------------------------------------------------------------------------
+
+
+_SEED_KEY = "openai_responses_pipe"
+_PREFIX = f"{_SEED_KEY}:"
+_VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
     ulid: str
     model: str
     created_at: int
@@ -5522,14 +8739,23 @@ class Record(NamedTuple):
 
     @property
     def kind(self) -> str:
+        """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
 
 
 def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
     return hex_digest(text.strip())[:32]
 
 
 def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
     if not shown or shown != shown.strip() or texts != [shown]:
@@ -5537,7 +8763,80 @@ def omit_shown_text(item: Item, shown: str) -> Item:
     return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return _PREFIX + message_id
+
+
+def write_records(
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {
+        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        for ulid, record in records.items()
+    }
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    rows = [[repair.action, repair.target] for repair in repairs]
+    return {**value, "repairs": rows} if rows else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key.startswith(_PREFIX) or key == _SEED_KEY
+
+
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+    """Return every record of a chat's JSON that can be read, by id."""
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
+    found: dict[str, Record] = {}
+    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
+        payload = _payload(wire.get("payload"))
+        is_ours = is_signed(wire, sign, _VERSION, ulid)
+        if used := payload if is_ours else _harmless(payload):
+            if ulid in dead:
+                used = tuple(item for item in used if not is_encrypted(item))
+            shown = str(wire.get("shown") or "") if is_ours else ""
+            found[ulid] = _record(ulid, wire, used, shown)
+    return found
+
+
+_MOST_REPAIRS_READ = 1000
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+    """Return the repairs in the values of a chat's keys, each once."""
+    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
+    found = dict[Repair, None]()
+    for row in islice(rows, _MOST_REPAIRS_READ):
+        match row:
+            case [str(action), str(target)] if action in CHAT_ACTIONS:
+                found[Repair(action, target)] = None
+    return tuple(found)
+
+
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what is used of a payload that anybody may have written.
+
+    The chat has the text of the last message only: it stands behind the marker.
+    """
+    heads, last = payload[:-1], payload[-1:]
+    items = [item for item in heads if item_type(item) != "message"]
+    return tuple(filter(None, harmless_items([*items, *last])))
+
+
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product; the
+    text behind the marker stays.
+    """
     found: list[Item | None] = []
     stays = True
     for item in reversed(items):
@@ -5547,6 +8846,7 @@ def harmless_items(items: Sequence[Item]) -> list[Item | None]:
 
 
 def _stub(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
         return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
@@ -5559,7 +8859,123 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(
+    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
+) -> Record:
+    model, time = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid,
+        model,
+        time if isinstance(time, int) else 0,
+        payload,
+        str(wire.get("message_id") or ""),
+        read_origin(wire.get("origin"), model),
+        shown,
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
+
+_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+_STAYS = ("__v", "dead", "repairs")
+
+_Values = Mapping[str, Any]
+
+
+def prune(
+    values: _Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters.
+    """
+    over = {message_key(name): _is_over(row) for name, row in messages.items()}
+    now, left = dict[str, Any](), dict[str, _Values]()
+    for key, value in values.items():
+        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+            continue
+        if over.get(key, not messages):
+            left[key] = value
+        elif key not in over:
+            now[key] = {name: value[name] for name in _STAYS if name in value}
+    now |= _prune_values(left, most)
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _is_over(message: object) -> bool:
+    return as_mapping(message).get("done") is not False
+
+
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+    """Return the values that lose their items, the oldest first."""
+    sizes = {key: stored_size(value) for key, value in values.items()}
+    over, now = sum(sizes.values()) - most, dict[str, Any]()
+    if over <= 0:
+        return now
+    over += int(most * (1 - _KEPT_SHARE))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
+        if over <= 0:
+            break
+        now[key] = {name: one for name, one in values[key].items() if name != "items"}
+        over -= sizes[key] - stored_size(now[key])
+    return now
+
+
+def _oldest_time(value: object) -> int:
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.details_carrier
+#
+# Records carried by the `reasoning_details` of reasoning items.
+#
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
+# --------------------------------------------------------------------------------------
+
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -5568,7 +8984,10 @@ _TURN = "openai_responses.turn"
 
 
 class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
     items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -5580,6 +8999,11 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
+
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
+    """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries = [
@@ -5593,6 +9017,7 @@ def write_details(
 
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
@@ -5603,6 +9028,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 
 
 def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
@@ -5613,6 +9039,7 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
     kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
     is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
@@ -5636,6 +9063,10 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
 def _items_of_others(
     carried: Sequence[Item], sign: Sign | None
 ) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
     items = [*map(_carried_item, carried)]
     stubs = harmless_items([item for item, _ in items])
     used = [
@@ -5646,6 +9077,7 @@ def _items_of_others(
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
     item, shown = entry["item"], entry.get("shown")
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
@@ -5659,6 +9091,10 @@ def _length(shown: str | int) -> int:
 def restore_from_details(
     parts: Iterable[ChatPart], sign: Sign | None
 ) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
     records: dict[str, Record] = {}
     found, textless = list[ChatPart](), list[AssistantText]()
     for part in parts:
@@ -5677,6 +9113,10 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
     shown = [text for turn in turns for _, text in turn.items if text]
     texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
@@ -5696,6 +9136,10 @@ def _name_records(
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
     texts, start = list[str](), 0
     for one in shown[:-1]:
         length = _length(one)
@@ -5707,12 +9151,191 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     return [*texts, content[start:]] if content[start:] else texts
 
 
+# --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_LONGEST_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Pictures, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_PICTURE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of picture that models and their tools draw."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def picture_name(media_type: str) -> StoredName:
+    """Return the name and the type of a picture that has only a type."""
+    ending = _PICTURE_ENDINGS.get(media_type)
+    return stored_name(f"picture.{ending}" if ending else "picture")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.code
+#
+# Code that the API ran, in the host's form.
+#
+# The host has a card for code and puts its content into the text of later turns
+# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+# the place of the stored item. The host runs only code with `attributes` (the same,
+# "Rounds of tools").
+#
+# The page draws the code between two fences and does not draw `output` (observed on
+# 0.12.4). So the text of the code closes the first block and opens a second one with its
+# output, which the page's last fence closes.
+# --------------------------------------------------------------------------------------
+
 
 CODE_CARD = "open_webui:code_interpreter"
 
 
 def code_host_item(item: JsonObject) -> Item:
+    """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5723,16 +9346,19 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
 _MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
 
 _BETWEEN = "\0"
@@ -5741,6 +9367,11 @@ _BETWEEN = "\0"
 def take_out_code(
     texts: Sequence[str], items: Iterable[Item]
 ) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It stands there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
+    """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
     kept, deleted, start = list[str](), list[Item](), 0
     for item in items:
@@ -5758,8 +9389,24 @@ def take_out_code(
     return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.markers
+#
+# The marker grammar: a line in the text that names stored items and is invisible.
+#
+# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+# renders as nothing on a line of its own after a blank line. It is written with blank
+# lines around it, whole in one chunk.
+#
+# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
+# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
+# from the text. White space around a marker comes from its writer or the host, not from
+# the model: texts of a model that begin or end with white space are stored whole. See
+# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
+# --------------------------------------------------------------------------------------
 
+
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5774,6 +9421,7 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -5781,11 +9429,22 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
+
     ulid: str
     text: str
 
 
+def format_marker(kind: str, ulid: str) -> str:
+    """Return the marker as it is written to the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
 def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
+    """Return the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
+    """
     if not any(map(text.__contains__, _SIGNS)):
         return [MarkedText(ulid, text.strip() if ulid else text)]
     pieces, start = list[MarkedText](), 0
@@ -5797,6 +9456,11 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
+    """Return `text` as a person reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
     for _ in range(_MOST_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
@@ -5814,7 +9478,20 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.history
+#
+# The input items of a chat's history.
+#
+# The host decides which items exist; a stored item decides their bytes. Everything
+# between two user messages is one run. Inside a run a stored call is placed where the
+# host has its card, with its reasoning before it. Stored items without a card are placed
+# at their marker.
+#
+# `<details>` blocks of earlier writers, which no model wrote, are removed
+# (docs/reference/markers.md, "Blocks of earlier pipes").
+# --------------------------------------------------------------------------------------
+
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -5825,8 +9502,10 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text:
         return text
+    # Only the text before the last end is read, once.
     head, end, rest = text.rpartition("</details>")
     return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
@@ -5839,6 +9518,14 @@ def build_input(
     with_tools: bool = True,
     repairs: Sequence[Repair] = (),
 ) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
     items: list[Item] = []
     run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -5857,10 +9544,12 @@ def build_input(
     kept = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return kept
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
 def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
+    """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
     sent = {id(item) for _, item in repair_items(items, repairs)}
@@ -5868,6 +9557,7 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
     kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
@@ -5877,12 +9567,19 @@ _Said = AssistantText | ToolCall | ToolMessage
 
 
 class _RunHistory:
+    """The items of one run, combined from the host's parts and the stored items."""
+
     def __init__(
         self,
         run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
+        """Take what the `run` names out of the `records`.
+
+        Without what nobody at this request's server can read. A call whose card was
+        deleted stays for now, because it tells which reasoning must be removed with it.
+        """
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
@@ -5900,6 +9597,7 @@ class _RunHistory:
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, int]]:
+        """The record of each call, and the place behind it there."""
         return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
@@ -5908,6 +9606,7 @@ class _RunHistory:
         }
 
     def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
         stored = (item for items in self._items.values() for item in items)
         if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
@@ -5922,6 +9621,7 @@ class _RunHistory:
             items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
+        """Return the items of the run in order."""
         items: list[Item] = []
         call_types: dict[str, str] = {}
         has_remote = False
@@ -5937,11 +9637,14 @@ class _RunHistory:
         return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that are left, up to a place."""
         if ulid not in self._items:
             return []
         items, start = self._items[ulid], self._done.get(ulid, 0)
@@ -5954,6 +9657,7 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         if piece.text:
@@ -5962,6 +9666,10 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    """Return what is sent of a record: a configuration is for its model alone.
+
+    Items are stored in the form in which they are sent again.
+    """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
     return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
@@ -5984,12 +9692,14 @@ def _marked_texts(said: AssistantText) -> list[MarkedText]:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message in the model's own bytes, unless a person edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -5997,24 +9707,44 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": content}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
 
 
 class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
     source: JsonObject
 
 
 class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
     text: str
 
 
 class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
     ulid: str
     value: JsonObject
     output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
     details: Sequence[Item]
 
 
@@ -6022,24 +9752,73 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.files
+#
+# Files that an answer made: their addresses and the lines below the text.
+#
+# The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+# to show, the `links` from addresses inside a container to addresses of the host, and
+# `notes`, lines of Markdown below a text.
+# --------------------------------------------------------------------------------------
+
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
+def file_citations(item: JsonObject) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
+    parts = content_parts(item.get("content"))
+    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
+    cited = (row for row in rows if row.get("type") == "container_file_citation")
+    return list({str(row.get("file_id")): row for row in cited}.values())
+
+
+def container_addresses(text: str, name: str) -> list[str]:
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
+
+
 def link_files(text: str, card: JsonObject) -> str:
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.citations
+#
+# Sources of an answer: `[n]` in its text, links, and annotations.
+#
+# The model writes links such as `([host](https://host/page?utm_source=openai))`. Such a
+# link must be complete before it can be replaced, so text that may become one is held
+# back.
+#
+# The page's `[n]` is the n-th distinct source of a message (docs/reference/open-webui.md,
+# "Sources and citations"). So the numbers continue over all rounds of a run, and sources
+# of the host's tools count as well. Links to pages of a search become numbers while the
+# text grows. Sources that only annotations name are inserted when the message ends.
+#
+# For plain HTTP clients annotations have the form of Chat Completions.
+# --------------------------------------------------------------------------------------
+
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6047,10 +9826,13 @@ _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+"""Begins with a plain character, so that `re` skips all others fast."""
 _LONGEST_OPEN = 4000
+"""Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+"""Every alternative begins with one, too."""
 _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
@@ -6059,14 +9841,19 @@ _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
+    """Holds back the end of a growing text while it may become something to replace."""
+
     def __init__(self, unfinished: re.Pattern[str]) -> None:
+        """Hold back the end that matches `unfinished`."""
         self._unfinished = unfinished
         self._held = ""
 
     def feed(self, text: str) -> str:
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
@@ -6074,28 +9861,36 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def strip_tracking(text: str) -> str:
+    """Return a text, or an address, without tracking parameters in its links."""
     if _TRACKED not in text:
         return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
 class Citations:
+    """Numbers the sources of one run; the same events give the same numbers.
+
+    `_waiting` holds the sources that the page does not know yet.
+    """
+
     def __init__(self, known: Iterable[str] = ()) -> None:
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self._numbers)
-
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names.
+
+        A delta is common: it needs no generator.
+        """
         if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
@@ -6143,6 +9938,10 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message is growing, sources without a known name wait.
+        """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.popleft()
             name = self._names.get(key, key)
@@ -6159,12 +9958,17 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
+        """Return a text in which links to pages of a search are numbers."""
         edits = self._edit_links(text, set()) if _TRACKED in text else []
         return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(
         self, text: str, sources: Container[str]
     ) -> list[tuple[int, int, str]]:
+        """Return the numbers for links to what a search found, or to one of `sources`.
+
+        A label with meaning stays in the text. Parentheses directly around a link go.
+        """
         edits = list[tuple[int, int, str]]()
         for link in _LINK.finditer(text):
             (start, end), (label, address) = link.span(), link.groups()
@@ -6205,10 +10009,11 @@ class Citations:
     def _name(self, annotation: Item) -> None:
         name = annotation.get("title") or annotation.get("filename")
         if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
+            self._names[_key(annotation)] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in content_parts(sources):
         rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
@@ -6219,6 +10024,7 @@ def source_keys(sources: object) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6228,6 +10034,11 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first position of an annotation's text, and the one behind the last.
+
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
+    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6247,12 +10058,16 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their positions in the answer.
+
+    `before` is where the message begins in it, counted without tracking parameters.
+    """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                title = str(annotation.get("title") or "")
+                title = shorten_name(str(annotation.get("title") or ""))
                 cited: Item = {"url": _key(annotation), "title": title}
                 for key in ("start_index", "end_index"):
                     cited[key] = before + find_place(annotation.get(key))
@@ -6262,6 +10077,10 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _place_finder(text: str) -> Callable[[object], int]:
+    """Return what finds a place of a text again when tracking parameters are gone.
+
+    What is no place is the end.
+    """
     found = list(_TRACKING.finditer(text))
     starts = [match.start() for match in found]
     gone_before = [0, *accumulate(len(match[0]) for match in found)]
@@ -6273,13 +10092,25 @@ def _place_finder(text: str) -> Callable[[object], int]:
     return find
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.chunks
+#
+# Chunks that Open WebUI understands in addition to an answer's text.
+#
+# The sums of tokens are for billing. The host's compaction reads `prompt_tokens` as the
+# size of the chat, so `prompt_tokens` and `completion_tokens` are those of the last
+# response (docs/reference/open-webui.md, "Usage").
+#
+# With `choices` in a chunk, the host ignores its `error`.
+# --------------------------------------------------------------------------------------
+
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6302,30 +10133,46 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
 def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer, which the host stores.
+
+    Without a sentence it hides those before it, until the next one.
+    """
     data = {"description": sentence, "done": True}
     return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer that opens to show `text`."""
     head = {"source": {"name": name}, "document": [text]}
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
+    """Return a chunk whose event the host hands to its event emitter."""
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6341,18 +10188,222 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
+
+    `before` is the id of the message item that follows; empty for the end.
+    """
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
 
+_Place = tuple[int, int]
+"""The number of a part, and where in its text."""
+
+
+def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for message in messages.values()
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
+    }
+
+
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
+    runs, first = dict[str, list[object]](), ""
+    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+        if message.get("role") == "user":
+            first = ""
+        else:
+            first = first or answer_id
+            runs.setdefault(first, []).append(message.get("output"))
+    if first:
+        runs[first].append(value_at(messages, more, "output"))
+    return runs
+
+
+def restore_from_outputs(
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
+) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[object] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
+
+
+def _merge_output(
+    answer: Sequence[ChatPart], outputs: Sequence[object]
+) -> Iterable[ChatPart]:
+    run = [item for output in outputs for item in content_parts(output)]
+    records, places, is_known = _find_places(answer, run)
+    if records and (is_known or _has_call(answer, run)):
+        return _with_records(answer, records, places)
+    return answer
+
+
+def _find_places(
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> tuple[list[Item], dict[str, _Place], bool]:
+    """Return the records of a run, the position of each of its messages in an answer,
+    and whether the answer has one of its texts.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
+    records, found = list[Item](), dict[str, _Place]()
+    least, is_known = 0, False
+    place: _Place | None = (0, 0)
+    for item in run:
+        kind = item.get("type")
+        if kind == _RECORD_TYPE:
+            records.append(item)
+        elif kind in ("message", CODE_CARD):
+            if place and (text := _host_text(item)):
+                start, place = _find_text(answer, place, item, text)
+                if start:
+                    found[_item_id(item)] = start
+                is_known |= None not in (start, place)
+        elif kind == COMMENTARY_TYPE:
+            if place:
+                found[_item_id(item)] = place
+        elif is_call_output(item):
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= least:
+                least, place = number + 1, (number + 1, 0)
+    return records, found, is_known
+
+
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
+    number, at = place
+    whole = _text(answer, number)
+    if at and at == len(whole):
+        number, at = number + 1, 0
+        whole = _text(answer, number)
+    gap = "\n" if at else ""
+    if whole.startswith(gap + text, at):
+        at += len(gap)
+        return (number, at), (number, at + len(text))
+    if item.get("type") == CODE_CARD:
+        return None, place
+    return (None if at or not whole else (number, at)), None
+
+
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
+    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+
+
+def _with_records(
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    named = defaultdict[int, dict[int, list[str]]](dict)
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else (len(answer), 0)
+        if place:
+            own = _item_id(item).removeprefix(_RECORD_ID).upper()
+            named[place[0]].setdefault(place[1], []).append(own)
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
+        if number in named:
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
+
+
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
+    text = part if isinstance(part, AssistantText) else AssistantText("")
+    ulids[0] = [*ulids.get(0, ()), *text.ulids]
+    pieces, stop = list[ChatPart](), None
+    for start in sorted(ulids, reverse=True):
+        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
+        stop = start
+    pieces.reverse()
+    return pieces if part is text else [*pieces, part]
+
+
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    return "".join(
+        [
+            as_text(part.get("text"))
+            for part in as_list(item.get("content"))
+            if isinstance(part, dict) and part.get("type") == "output_text"
+        ]
+    )
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.render.completions
+#
+# Run events as Chat Completions for plain HTTP clients.
+#
+# They are streamed or in one piece. Open calls are for the client; they come at the end.
+# Commentary is shown as reasoning, so that the text is only the answer. If a run ends
+# with commentary, it is repeated as the answer.
+# --------------------------------------------------------------------------------------
+
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class ChunkRenderer:
+    """Shows one run as growing text and reasoning, which includes commentary.
+
+    `_length` is that of the text so far.
+    """
+
     def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -6366,6 +10417,7 @@ class ChunkRenderer:
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -6419,6 +10471,7 @@ class ChunkRenderer:
         return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
+        """Return the blank line before a text that has another place than the last."""
         before = self._places.get(kind, place)
         self._places[kind] = place
         return "" if before == place else _GAP
@@ -6445,6 +10498,7 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
     kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
@@ -6453,6 +10507,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error(ending: Ending) -> Chunk:
+    """Return the chunk of an error; empty if an answer has a finish reason."""
     failed = ending.is_failure and ending.kind != "incomplete"
     return error_chunk(ending.sentence) if failed else {}
 
@@ -6466,6 +10521,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -6483,6 +10539,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -6518,6 +10575,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
+    """Return the reasoning and commentary before the answer."""
     answer = set(map(id, _messages(ended)))
     steps = [
         item
@@ -6528,10 +10586,34 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.items
+#
+# The host's output items of one message, and the events that make them.
+#
+# The host builds these items from events. The place of an item counts over all responses
+# of a run, and each event has an empty `choices` delta for stream filters that look for
+# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# The page shows a call before it has an output. The host would run a call that never gets
+# one, even if its arguments are incomplete, and would leave a call without a status out
+# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
+#
+# The host stores an item of unknown type unchanged and sends it to no model, and the page
+# draws nothing for one without `content`. So records can be stored as items:
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
+#      "before": id of a message item, "kept": what a message key would hold}
+#
+# Without an item in `before` the record belongs to the end of its message.
+#
+# A chunk that shows files on the page has no choice: otherwise the host would send them
+# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
+# --------------------------------------------------------------------------------------
 
 
 def call_host_item(item: Item) -> Item:
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -6540,6 +10622,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
@@ -6556,6 +10639,7 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def begun_host_item(item: Item) -> Item:
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -6569,6 +10653,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -6579,6 +10664,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -6589,6 +10675,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -6613,7 +10700,10 @@ _FEW_FILES = 32
 
 
 class OutputItems:
+    """Makes the events; `items` and `files` are what the host has stored so far."""
+
     def __init__(self) -> None:
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = self._files_due = 0
@@ -6622,6 +10712,7 @@ class OutputItems:
         self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item at the last place."""
         place = len(self.items)
         self.items.append(item)
         self._note_call(place, item)
@@ -6636,30 +10727,36 @@ class OutputItems:
             self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
         return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Chunks:
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Chunks:
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
     def add_files(self, card: JsonObject) -> Chunks:
+        """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -6667,6 +10764,11 @@ class OutputItems:
             self.files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
         count = len(self.files)
         if count > _FEW_FILES if is_last else count >= self._files_due:
             self._files_due = count + count // _FEW_FILES
@@ -6674,21 +10776,28 @@ class OutputItems:
             yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
+        """Yield outputs for calls that a broken answer left open."""
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Chunks:
+        """Yield the end of a call that got no output, and one that says why."""
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `place` is that of the item whose text follows.
+        """
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -6698,6 +10807,7 @@ class OutputItems:
             yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Chunks:
+        """Yield the reasoning of a response again, now with its details, if any."""
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -6710,11 +10820,30 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.commentary
+#
+# Commentary of the model, shown as progress beside the answer.
+#
+# The page draws the text of an item of unknown type at its place between the cards, and
+# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
+# turn"). So commentary is a quotation in an item of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# If a run ends with commentary, that is the answer, because there is no other.
+# --------------------------------------------------------------------------------------
 
 
 class Commentary:
+    """Shows one message of commentary; `place` is that of its item.
+
+    `_length` counts its text, `_stored` how much of it the host has.
+    """
+
     def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -6723,6 +10852,7 @@ class Commentary:
         self._marker = (self.place, "")
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -6733,10 +10863,12 @@ class Commentary:
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Chunks:
+        """Yield the end of commentary that the run did not end."""
         if self._ended is None:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -6748,6 +10880,12 @@ class Commentary:
         yield self._shown.end(place, item)
 
     def _grow(self, text: str) -> Chunks:
+        """Yield the growth, and the whole text each time it has doubled.
+
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
+        """
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
@@ -6759,6 +10897,7 @@ class Commentary:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
+        """Return the event that gives the host the whole text so far."""
         self._stored, text = self._length, "".join(self._quoted)
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
@@ -6782,10 +10921,25 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.native
+#
+# Run events as Open WebUI's native events, and the last status line of an answer.
+#
+# The host builds the items that it shows and stores from events of the Responses API, so
+# a run looks like Open WebUI's own and is the same after a reload. The events differ from
+# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# --------------------------------------------------------------------------------------
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
+    """Return the last status line: time, tokens and cost, as far as they are known.
+
+    The page hides the lines before it until somebody opens them: it counts the notes.
+    A phone shows about 40 characters, so the remark is the last.
+    """
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
@@ -6814,6 +10968,7 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
@@ -6821,7 +10976,15 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
+    """Shows one run."""
+
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
+        """Take a clock in seconds.
+
+        `shown` has what the host stored so far. `hosted` makes what shows the items of
+        OpenAI's own tools, like `HostedItems`;
+        without it there are none, and no last status line.
+        """
         self._now = now
         self._began = now()
         self.shown = OutputItems()
@@ -6835,6 +10998,7 @@ class NativeRenderer:
         self._parts: dict[int, int] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -6854,6 +11018,7 @@ class NativeRenderer:
                 yield from self._render_beside(event)
 
     def _render_other(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self.shown)
@@ -6863,6 +11028,7 @@ class NativeRenderer:
             yield from self._hosted.render(event) if self._hosted else ()
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
@@ -6919,12 +11085,17 @@ class NativeRenderer:
             yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page joins the parts of a summary, so all parts are shown as one.
+        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
         place = self._places[index]
         match item_type(event.item):
@@ -6947,7 +11118,15 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.tasks
+#
+# Small jobs that the host gives a model: titles, tags, follow-up questions.
+#
+# The host names the job. Its prompt quotes the chat, markers included. The host would use
+# the text of an error as the title.
+# --------------------------------------------------------------------------------------
+
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6959,17 +11138,25 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
     "response_format reasoning_summary json_schema"
 )
+"""What is chosen for answers, but not for tasks."""
 
 
 def task_request(
     model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
     messages = [
         {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
     ]
@@ -6985,6 +11172,10 @@ def task_request(
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
+
+    An administrator's own prompt may ask for something else, so the key must be in it.
+    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6998,6 +11189,7 @@ def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | 
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -7007,6 +11199,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
+    """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
     return list(map(_clean_part, content)) if isinstance(content, list) else content
@@ -7018,288 +11211,81 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# toolbox.remote_tools
-
-MAX_TOOLS_PER_SERVER = 128
-MAX_TOOL_NAME_CHARACTERS = 64
-MAX_REMOTE_BYTES = 8 * 1024 * 1024
-
-MAX_SCHEMA_SIZE = 100_000
-_MAX_SCHEMA_CHARACTERS = 50_000
-MAX_DESCRIPTION_CHARACTERS = 4_000
-_MIN_SECRET_CHARACTERS = 6
-_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-_Response = TypeVar("_Response")
+# --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that hardly anybody changes. Its keys are checked
+# one by one: a key with an invalid value falls back to its default, and the rest still
+# holds.
+# --------------------------------------------------------------------------------------
 
 
-class RemoteError(Exception): ...
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
 
 
-class RemoteTimeout(RemoteError): ...
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
 
 
-class RemoteToolSpec(NamedTuple):
-    own_name: str
-    description: str
-    args: Mapping[str, Any]
-    only_reads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    run: _ExecuteRemoteTool = field(repr=False)
-    only_reads: bool = False
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        return await self.run(args)
-
-
-async def run_with_timeout(
-    work: Awaitable[_Response], seconds: float, name: str
-) -> _Response:
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
 
 
-def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
-) -> RemoteTool:
-    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :MAX_TOOL_NAME_CHARACTERS
-    ]
-    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run, spec.only_reads)
-
-
-def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
-
-
-def build_error_result(text: str) -> dict[str, Any]:
-    return {"isError": True, "content": [{"type": "text", "text": text}]}
-
-
-def check_schema_size(schema: object) -> None:
-    json_size(schema, MAX_SCHEMA_SIZE)
-    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
-        raise JsonTooLarge
-
-
-class LeftOutTools:
-    def __init__(self) -> None:
-        self.unusable = self.extra = 0
-
-    def describe(self, server: str) -> str:
-        if not (self.unusable or self.extra):
-            return ""
-        return (
-            f"{server} has tools that are not offered: {self.unusable} cannot be "
-            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
-        )
-
-
-def truncate_text(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[:characters]} [...]"
-
-
-def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, "[redacted]")
-            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
-    return text
-
-
-_REMOTE_CONNECT_SECONDS = 10.0
-
-
-class RemoteConnection:
-    def __init__(self, name: str, valve: str) -> None:
-        self._name = name
-        self._valve = valve
-        self._session: aiohttp.ClientSession | None = None
-
-    @asynccontextmanager
-    async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        try:
-            response = await self._open_session().request(
-                method,
-                url,
-                headers={"Accept-Encoding": "identity", **headers},
-                data=body,
-                allow_redirects=False,
-            )
-            try:
-                if 300 <= response.status < 400:
-                    raise RemoteError(
-                        f"{self._name} redirects requests (HTTP {response.status}), "
-                        "which is not followed, because keys would be sent along. An "
-                        f"administrator has to check its address in {self._valve}."
-                    )
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-        except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteError(
-                f"{self._name} cannot be reached, or its answer broke off."
-            ) from None
-
-    async def read_chunks(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[bytes, None]:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = MAX_REMOTE_BYTES
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                most = f"{MAX_REMOTE_BYTES} bytes"
-                raise RemoteError(f"{self._name} sent more than {most}.")
-            yield piece
-
-    async def read_body(
-        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
-    ) -> bytes:
-        taken = bytearray()
-        async with aclosing(self.read_chunks(response)) as pieces:
-            async for piece in pieces:
-                taken += piece
-                if len(taken) > most:
-                    break
-        return bytes(taken)
-
-    async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
-            )
-        return self._session
-
-
-# toolbox.host_files
-
-_HOST = "Open WebUI"
-_HOST_SECONDS = 30.0
-_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
-
-
-class HostFiles:
-    def __init__(
-        self,
-        url: str,
-        key: str,
-        user_id: str = "",
-        attached: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        self.attached = attached
-        self._url = url.strip().rstrip("/")
-        self._key = key
-        self._user_id = user_id
-        self._connection = RemoteConnection(_HOST, "OPEN_WEBUI_URL")
-
-    async def read(self, file_id: str) -> bytes | str:
-        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
-        try:
-            if (await self._call_json("GET", path)).get("user_id") != self._user_id:
-                return "It belongs to somebody else."
-            return await self._call("GET", f"{path}/content")
-        except RemoteError as failed:
-            return str(failed)
-
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
-        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
-            name, media_type = f"{name}.txt", "text/plain"
-        edge = token_hex(16)
-        head = (
-            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
-            f'filename="{_header_text(name)}"\r\n'
-            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
-        )
-        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
-        kind = f"multipart/form-data; boundary={edge}"
-        row = await self._call_json("POST", "files/?process=false", body, kind)
-        path = f"/api/v1/files/{row.get('id')}/content"
-        if row.get("user_id") != self._user_id:
-            reader = {"principal_type": "user", "principal_id": self._user_id}
-            files = [{"type": "file", "id": row.get("id")}]
-            note = {
-                "title": name,
-                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
-                "access_grants": [{**reader, "permission": "read"}],
-            }
-            body = json.dumps(note).encode()
-            made = await self._call_json("POST", "notes/create", body)
-            if not made.get("access_grants"):  # the host leaves out what may not be
-                raise RemoteError(
-                    "The owner of OPEN_WEBUI_API_KEY may not share notes."
-                )
-        return path
-
-    async def aclose(self) -> None:
-        await self._connection.close()
-
-    async def _call_json(self, *request: Any) -> Mapping[str, Any]:
-        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
-        if not row or not row.get("id"):
-            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
-        return row
-
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        kind: str = "application/json",
-    ) -> bytes:
-        if not (self._url and self._key and self._user_id):
-            raise RemoteError(
-                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
-                "the valves of this pipeline."
-            )
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": kind}
-
-        async def exchange() -> bytes:
-            url = f"{self._url}/api/v1/{path}"
-            async with self._connection.send(method, url, headers, body) as response:
-                if response.status != 200:
-                    raise RemoteError(f"{_HOST} answered with HTTP {response.status}.")
-                return await self._connection.read_body(response)
-
-        return await run_with_timeout(exchange(), _HOST_SECONDS, _HOST)
-
-
-def _header_text(text: str) -> str:
-    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
-
-
-# toolbox.processes
+# --------------------------------------------------------------------------------------
+# toolbox.sandbox.processes
+#
+# Child processes, in any event loop.
+#
+# asyncio leaves the start of a process to its loop and to the policy of the whole server:
+# uvloop knows neither `process_group` nor `user`, and before Python 3.14 a plain loop
+# under uvloop's policy cannot start any. So a process is started here without the loop,
+# which only reads and writes its pipes; a thread waits for its end.
+# --------------------------------------------------------------------------------------
 
 
 class ChildProcess:
+    """A process that leads a session and a group; each pipe that was asked for."""
+
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
+        """Start it, and wait for its end in a thread; raises OSError or ValueError."""
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
         self.pid = self._process.pid
         self.stdin: StreamWriter | None = None
@@ -7312,20 +11298,25 @@ class ChildProcess:
 
     @property
     def returncode(self) -> int | None:
+        """The exit status; None while it runs."""
         return self._process.returncode
 
     async def wait(self) -> None:
+        """Wait until it has ended."""
         await self._ended.wait()
 
     def kill_group(self) -> None:
+        """End it with all that it started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
+        """Close the pipes."""
         for transport in self._opened:
             transport.close()
 
     async def connect(self) -> None:
+        """Open the pipes; if that fails or is cancelled, end the process."""
         given = self._process
         pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
         try:
@@ -7366,17 +11357,32 @@ class ChildProcess:
 
 
 async def start_process(*command: str, **options: Any) -> ChildProcess:
+    """Start a process; raises OSError or ValueError."""
     child = ChildProcess(command, options)
     await child.connect()
     return child
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.backend
+#
+# Limits of a sandbox, and a process that can be ended at any time.
+# --------------------------------------------------------------------------------------
+
 
 MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
+    """The limits of one run; sizes are in bytes.
+
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read. A workspace is removed `idle_seconds`
+    after its last use, or when `chats` others were used since.
+    """
+
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
     processes: int = 32
@@ -7391,32 +11397,41 @@ class SandboxLimits(NamedTuple):
 
 
 class ProcessHandle:
+    """Refers to one process that leads a group."""
+
     def __init__(self, number: int) -> None:
+        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
             self._descriptor = os.pidfd_open(number)
 
     def kill(self) -> None:
+        """End it with its group, if it has not ended."""
         if self._descriptor is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 NOBODY_UID = 65534
+"""The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""The environment of a run; libraries of numbers would start a thread per core."""
 
 
-class SandboxUnavailable(Exception): ...
+class SandboxUnavailable(Exception):
+    """No sandbox works here; the text is for an administrator."""
 
 
 def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
     path = shutil.which(name)
     if path is None:
         raise SandboxUnavailable(f"{name} is not installed")
@@ -7424,63 +11439,95 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
+    """One sandbox with one program in it, which reads stdin and answers on stdout."""
+
     process: ChildProcess
 
-    def measure_memory(self) -> int: ...
+    def measure_memory(self) -> int:
+        """Return the bytes that its processes hold, 0 if something else limits them."""
 
-    async def kill(self) -> None: ...
+    async def kill(self) -> None:
+        """End all that runs in it."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the descriptors."""
 
 
 class SandboxBackend(Protocol):
+    """A way to make sandboxes."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What an administrator calls it."""
 
-    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess: ...
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
+        """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.bubblewrap
+#
+# Bubblewrap: empty namespaces around a Python interpreter.
+#
+# The sandbox sees nothing of the host but the interpreter and the system libraries, read-
+# only. Bubblewrap gets no environment variables, because the code could read them. A
+# server that runs as root starts the run as user nobody, because the kernel does not
+# limit the number of root's processes. The first process inside is identified by an open
+# folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
+# lie in a home folder that nobody else can read; then the system's is used.
+#
+# A filter refuses system calls in the gaps of namespaces. Memory can be held where no
+# limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
+# no namespace; `io_uring` is not checked by filters.
+# --------------------------------------------------------------------------------------
+
 
 _INODE_BYTES = 1024
+"""What an empty file costs the kernel; bwrap has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
+"""What a process holds of memory; the pages of files could be dropped at any time."""
 
 
 class _BubblewrapProcess:
-    def __init__(self, process: ChildProcess, told: int) -> None:
+    """One run; bubblewrap writes the id of the first process inside to a pipe."""
+
+    def __init__(self, process: ChildProcess, info_pipe: int) -> None:
+        """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
-        self._info_descriptor = told
+        self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
-        os.set_blocking(told, False)
+        os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
+        """Return the memory of the processes and of empty files.
+
+        Raises PermissionError if the kernel does not let us look.
+        """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                root = f"/proc/self/fd/{first}/root"
-                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
-                statuses = (f"{root}/proc/{number}/status" for number in numbers)
-                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
-                held = sum(map(_read_process_memory, statuses))
-                return held + sum(map(_estimate_inode_memory, folders))
+                return _measure_root(f"/proc/self/fd/{first}/root")
         return 0  # not begun, or over
 
     async def kill(self) -> None:
+        """End the first process; the kernel ends all others in its namespace."""
         try:
             signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
         except (BlockingIOError, FileNotFoundError, ProcessLookupError):
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
+        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
+        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             self._info += os.read(self._info_descriptor, 4096)
             number = "none"
@@ -7492,17 +11539,32 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
+def _measure_root(root: str) -> int:
+    """Return the bytes that processes and files below the root of a sandbox hold."""
+    size = 0
+    for number in os.listdir(f"{root}/proc"):
+        if number.isdigit():
+            size += _read_process_memory(f"{root}/proc/{number}/status")
+    for name in _WRITABLE_FOLDERS:
+        size += _estimate_inode_memory(f"{root}/{name}")
+    return size
+
+
 def _read_process_memory(path: str) -> int:
+    """Return the bytes that a process holds, by its status file in `/proc`."""
     with (
         suppress(FileNotFoundError, ProcessLookupError),
         open(path, encoding="utf-8", errors="replace") as lines,
     ):
-        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
-        return 1024 * sum(map(int, sizes))
+        kilobytes = [
+            int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
+        ]
+        return 1024 * sum(kilobytes)
     return 0  # it has just ended
 
 
 def _estimate_inode_memory(path: str) -> int:
+    """Return about how many bytes the files of a file system hold beside their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -7519,33 +11581,42 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
+    """Makes sandboxes in which a given interpreter runs."""
+
     def __init__(self, python: Path, packages: str = "") -> None:
+        """`packages` is the folder of installed packages, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
+        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
-            _open_pipe() as (told, telling),
+            _open_pipe() as (info_pipe, info_end),
         ):
-            command += ["--seccomp", str(rules), "--info-fd", str(telling)]
+            command += ["--seccomp", str(rules), "--info-fd", str(info_end)]
             process = await start_process(
-                *(*command, str(self._python), "-I", "-c", program),
+                *command,
+                str(self._python),
+                "-I",
+                "-c",
+                program,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 env={},
-                pass_fds=(rules, telling),
+                pass_fds=(rules, info_end),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return _BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -7566,10 +11637,17 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
+    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
-    found = [own, *([Path(system)] if system else [])]
-    return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
+    candidates = [own]
+    if system:
+        candidates.append(Path(system))
+    interpreters: list[Path] = []
+    for path in candidates:
+        if path.exists() and path.resolve() not in interpreters:
+            interpreters.append(path.resolve())
+    return interpreters
 
 
 def _find_bwrap() -> str:
@@ -7582,6 +11660,7 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
+    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -7631,17 +11710,23 @@ _REFUSED_CALLS = {
     "pidfd_getfd": (438, 438),
     "memfd_secret": (447, 447),
 }
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+# Offsets in seccomp_data.
 _CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
 def _build_seccomp_filter(machine: str) -> bytes:
+    """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
     if machine not in _ARCHITECTURES:
         raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
     column = list(_ARCHITECTURES).index(machine)
@@ -7650,6 +11735,7 @@ def _build_seccomp_filter(machine: str) -> bytes:
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
         _encode_instruction(_RETURN, _KILL),
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
@@ -7671,12 +11757,19 @@ def _build_seccomp_filter(machine: str) -> bytes:
 def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
+    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.containers
+#
+# Sandboxes made by Docker or Podman.
+# --------------------------------------------------------------------------------------
+
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
+"""What the client needs to find its daemon; none of it goes into the container."""
 _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
@@ -7686,15 +11779,20 @@ _ISOLATED_RUN = (
 
 
 class _ContainerProcess:
+    """One container; the daemon limits its memory."""
+
     def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
+        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
+        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
+        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7709,16 +11807,21 @@ class _ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
+        """Close the client's descriptor."""
         self._client.close()
 
 
 class ContainerBackend:
+    """Makes sandboxes with `docker` or `podman`."""
+
     def __init__(self, client: str, image: str, packages: str = "") -> None:
+        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
+        """Start a container; raises SandboxUnavailable."""
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
@@ -7732,6 +11835,7 @@ class ContainerBackend:
         return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
+        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._packages:
             yield from ("--volume", f"{self._packages}:/packages:ro")
@@ -7754,7 +11858,27 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.program
+#
+# Source text of the program that runs inside the sandbox.
+#
+# It is text because it runs in another interpreter that has none of our modules. It reads
+# one JSON line with the operation, then the stored workspace. It answers with one JSON
+# line, then the new workspace if it may have changed. What it answers is not trusted.
+#
+# A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
+# before what is in them), then the bytes of the files. `unpack` restores it and returns
+# the stamps of its files. `Survey` reads the new one, and `changed` returns path, place in
+# the archive and size of each file whose stamp is another.
+#
+# A `ChildJob` is a child process with three pipes: stdout, stderr, and `RESULT`. `wait`
+# returns the limit that it exceeds, or nothing. `finish` ends all processes but the first
+# and returns the child's status and outputs. `execute` runs the code like an interactive
+# shell: the value of a last expression is the result. It imports modules of the workspace
+# and of the packages that the server has installed.
+# --------------------------------------------------------------------------------------
+
 
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
@@ -7777,8 +11901,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
-NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
+NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
 
@@ -7842,7 +11966,8 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place, kind = os.path.join(WORK, path), kind_of(status)
+        place = os.path.join(WORK, path)
+        kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
@@ -7855,22 +11980,24 @@ class Survey:
             self.size += status.st_size
         else:
             self.dropped.append(path)
-        files, disk = self.limits["files"], self.limits["disk"]
-        if len(self.manifest) > files:
-            raise Refused(f"it holds more than {files} files and folders")
-        if self.size > disk:
-            raise Refused(f"its files have more than {disk} bytes")
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        found, offset = [], 0
+        changed = []
+        offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 if self.stamps[path] != before.get(path):
-                    found.append((path, offset, size))
+                    changed.append((path, offset, size))
                 offset += size
-        return sorted(found)
+        return sorted(changed)
 
     def write(self, target: BufferedWriter) -> None:
         target.write(encode_line(self.manifest))
@@ -7900,14 +12027,16 @@ def resolve_path(path: str, follow: bool = True) -> str:
 
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        by_name = {entry.name: entry for entry in entries}
     listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
         kind = kind_of(status)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
 
 
 def read_file(request: dict) -> dict:
@@ -7963,7 +12092,10 @@ def remove_folder(folder: str) -> None:
             os.remove(os.path.join(place, name))
         for name in folders:
             inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
     os.rmdir(folder)
 
 
@@ -8015,7 +12147,8 @@ class ChildJob:
         try:
             while True:
                 child, code = os.wait()
-                status = code if child == self.child else status
+                if child == self.child:
+                    status = code
         except ChildProcessError:
             pass
         for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
@@ -8098,13 +12231,13 @@ def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
-        told = json.dumps({"json": value}, allow_nan=False)
+        text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        told = json.dumps({"repr": repr(value)})
-    if len(told) > limit:  # a character of the repr may take twelve in JSON
-        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
-        target.write(told)
+        target.write(text)
 
 
 def set_limits(limits: dict) -> None:
@@ -8119,9 +12252,11 @@ def set_limits(limits: dict) -> None:
         ("CORE", 0),
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, most = resource.getrlimit(kind)
-        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (least, least))
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def describe(_: dict) -> dict:
@@ -8211,33 +12346,52 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -
 if __name__ == "__main__":
     os._exit(main())
 '''
+"""What `python -c` runs."""
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.runs
+#
+# One run in the sandbox, whose memory and time are watched.
+#
+# The reply is not trusted: code that broke out of its own process may have written it.
+# Numbers are checked, names are never used as paths on the host, and the archive is only
+# ever unpacked inside a sandbox. A backend is used only after a first run showed that it
+# confines code as required; there is no weaker fallback.
+# --------------------------------------------------------------------------------------
+
 
 _MAX_JSON_CHARACTER_BYTES = 12
+"""The bytes of JSON that one character may take, as a pair of surrogates."""
 
 
-class SandboxReplyMissing(Exception): ...
+class SandboxReplyMissing(Exception):
+    """The sandbox ended without a valid answer; the text is its error output."""
 
 
 class FileSlice(NamedTuple):
+    """The place of a file that the code wrote, inside a reply."""
+
     name: str
     start: int
     size: int
 
 
 class SandboxReply(NamedTuple):
+    """A valid answer; `archive` is where the workspace begins, if it is there."""
+
     answer: Mapping[str, Any]
     archive: int | None
     changed: tuple[FileSlice, ...] = ()
 
 
 def _max_line_bytes(limits: SandboxLimits) -> int:
+    """Return how long the JSON line of an answer may be: three outputs, and names."""
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
 def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
+    """Return the answer in a file, or None for anything else."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
@@ -8247,13 +12401,17 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
             return None
         archive = file.tell()
         has_archive = bool(file.readline())
-        begin, end = file.tell(), path.stat().st_size
+        begin = file.tell()
+        end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
     return SandboxReply(answer, archive if has_archive else None, changed)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    for entry in changed if isinstance(changed, list) else ():
+    """Yield the files that a reply names, if they lie between `begin` and `end`."""
+    if not isinstance(changed, list):
+        return
+    for entry in changed:
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
@@ -8261,21 +12419,29 @@ def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSli
 
 
 _REPLY_GRACE_SECONDS = 10.0
+"""The sandbox stops the code by itself, then answers; after this we do not wait."""
 _MEMORY_CHECK_SECONDS = 0.05
+"""How often the memory is read: what two cores can fill in that time goes beyond."""
 _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
 
-class RunStopped(Exception): ...
+class RunStopped(Exception):
+    """The sandbox was stopped before it answered; the text says why."""
 
 
 class WorkspaceArchive(NamedTuple):
+    """A stored workspace: where it begins in which file."""
+
     path: Path
     start: int
 
 
 class Sandbox:
+    """Runs requests in the sandboxes of a backend."""
+
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
+        """Start nothing yet."""
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -8284,25 +12450,29 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        line = (
-            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
-        )
-        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
-        self._processes.add(cell)
-        talk = _SandboxRun(cell, self._limits)
+        """Return the answer, which `spool` stores; the sandbox is gone then.
+
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
+        """
+        fields = {**request, "limits": self._limits._asdict()}
+        line = json.dumps(fields).encode() + b"\n"
+        process = await self._backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(process)
+        run = _SandboxRun(process, self._limits)
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await talk.communicate(line, archive, spool)
+            await run.communicate(line, archive, spool)
         finally:
-            self._processes.discard(cell)
-            await talk.end()
+            self._processes.discard(process)
+            await run.end()
         reply = _read_reply(spool, self._limits)
         if reply is None:
-            raise SandboxReplyMissing(talk.stderr_text())
+            raise SandboxReplyMissing(run.stderr_text())
         return reply
 
     async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
         try:
             reply = await self.run({"operation": "describe"}, None, spool)
         except OSError as error:
@@ -8313,24 +12483,30 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
-        if holes := list(_find_confinement_gaps(reply.answer)):
-            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
+        gaps = list(_find_confinement_gaps(reply.answer))
+        if gaps:
+            raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
     async def stop(self) -> None:
+        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while self._processes:  # not closed yet, so they can be killed
             await self._processes.pop().kill()
 
 
 class _SandboxRun:
-    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
-        process = cell.process
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        self._process, self._limits = cell, limits
-        self._stdin, self._stdout = process.stdin, process.stdout
-        self._stderr = process.stderr
+    """One request to a sandbox that runs, and its answer."""
+
+    def __init__(self, sandbox: SandboxProcess, limits: SandboxLimits) -> None:
+        child = sandbox.process
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        self._process = sandbox
+        self._limits = limits
+        self._stdin = child.stdin
+        self._stdout = child.stdout
+        self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
         self._stderr_task = asyncio.create_task(self._read_stderr())
@@ -8338,43 +12514,53 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
+        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
-        answering = asyncio.create_task(self._read_stdout(spool))
-        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
-        self._tasks = [answering, telling]
-        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
+        reading = asyncio.create_task(self._read_stdout(spool))
+        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [reading, sending]
+        await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
             self._check_memory()
-        answering.result()
+            await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        reading.result()
 
     def _check_memory(self) -> None:
-        most = self._limits.memory
+        """Raise RunStopped if the sandbox holds more memory than it may."""
+        max_bytes = self._limits.memory
         try:
             size = self._process.measure_memory()
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
-        if size > most:
+        if size > max_bytes:
             raise RunStopped(
-                f"its processes and files held more than {most} bytes of memory"
+                f"its processes and files held more than {max_bytes} bytes of memory"
             )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
+        """Store the answer in a file; raises RunStopped if it is too long."""
+        bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            while piece := await self._stdout.read(_READ_BYTES):
-                left -= file.write(piece)
-                if left < 0:
+            piece = await self._stdout.read(_READ_BYTES)
+            while piece:
+                bytes_left -= file.write(piece)
+                if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
+                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
+        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
-            if not (piece := await self._stderr.read(_STDERR_BYTES)):
+            piece = await self._stderr.read(_STDERR_BYTES)
+            if not piece:
                 return
             self._stderr_text += piece
 
     async def end(self) -> None:
+        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8382,31 +12568,42 @@ class _SandboxRun:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
             await self._stderr_task  # there may be a word that we have not read
+            # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
         finally:
             self._process.close()
 
     def stderr_text(self) -> str:
+        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
+    """Send the request, then the stored workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
+            await _send_archive(stdin, archive)
         await stdin.drain()
         stdin.close()
 
 
+async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
+    """Send a stored workspace piece by piece."""
+    with archive.path.open("rb") as file:
+        file.seek(archive.start)
+        piece = file.read(_READ_BYTES)
+        while piece:
+            stdin.write(piece)
+            await stdin.drain()
+            piece = file.read(_READ_BYTES)
+
+
 async def _drain(stream: StreamReader) -> None:
+    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -8420,34 +12617,50 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
+def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a sandbox does not confine as it has to."""
     for name, value in _EXPECTED_CONFINEMENT.items():
-        if found.get(name) != value:
+        if confinement.get(name) != value:
             yield name
-    if not found.get("user"):
+    if not confinement.get("user"):
         yield "user"
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.workspaces
+#
+# The workspaces of the chats, in a temporary folder.
+#
+# The server never unpacks an archive, so links and strange names exist only inside
+# sandboxes. The folder is locked while its server lives; the kernel releases the lock
+# however the server ends, and the next server removes unlocked folders.
+# --------------------------------------------------------------------------------------
+
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class _WorkspaceRoot:
+    """A new folder that only its owner can read."""
+
     def __init__(self) -> None:
+        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
+        # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
+        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def _lock_folder(folder: Path) -> int:
+    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8459,6 +12672,7 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a folder of our own user unless it is in use."""
     with suppress(OSError):  # another server may have removed it meanwhile
         if folder.lstat().st_uid == os.geteuid():
             lock = _lock_folder(folder)
@@ -8466,31 +12680,53 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-class SandboxClosed(Exception): ...
+class SandboxClosed(Exception):
+    """The tools were closed; there are no workspaces any more."""
 
 
 class SandboxFile(NamedTuple):
+    """A file that a run wrote: `path` is where its bytes are.
+
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
+    """
+
     name: str
     media_type: str
     path: Path
 
 
+_MAX_REMEMBERED_FILES = 1000
+"""Files of one chat, handed out or received: empty ones would need no disk."""
+
+
 class Workspace:
+    """What one chat keeps."""
+
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
+        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
-        self.received: set[str] = set()
+        self.received: dict[str, None] = {}
+        """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
+
+    def add_received(self, file_id: str) -> None:
+        """Remember that an attached file was put into it."""
+        self.received[file_id] = None
+        if len(self.received) > _MAX_REMEMBERED_FILES:
+            del self.received[next(iter(self.received))]
 
     def _new_path(self) -> Path:
         return self._folder / str(next(self._numbers))
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
+        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -8499,11 +12735,13 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
+        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
+        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -8511,6 +12749,7 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
+        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -8524,17 +12763,21 @@ class Workspace:
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
     def remove(self) -> None:
+        """Remove it with the files that were handed out."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk:
+        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
 
 class WorkspacePool:
+    """The workspaces of all chats, each lent to one run at a time."""
+
     def __init__(self, limits: SandboxLimits) -> None:
+        """Create nothing yet."""
         self._limits = limits
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -8543,6 +12786,7 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -8572,19 +12816,24 @@ class WorkspacePool:
         return self._root.path
 
     async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into one folder, which all runs can read; return it.
+
+        Raises OSError or BadZipFile.
+        """
         folder = self._open_root() / "packages"
         folder.parent.chmod(0o711)  # runs have another user if the server is root
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
+        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 
@@ -8593,9 +12842,11 @@ class WorkspacePool:
         self._workspaces.pop(chat).remove()
 
     def refuse_new(self) -> None:
+        """Lend nothing any more."""
         self._is_closed = True
 
     async def close(self) -> None:
+        """Remove all workspaces, once those that are lent have come back."""
         self.refuse_new()
         for timer in self._timers.values():
             timer.cancel()
@@ -8617,6 +12868,7 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    """Install wheels as pip does, without their scripts."""
     folder.mkdir(exist_ok=True)
     for wheel in wheels.iterdir():  # a folder that is missing is an error
         if wheel.suffix == ".whl":
@@ -8628,17 +12880,31 @@ def _unpack_wheels(wheels: Path, folder: Path) -> None:
         path.chmod(0o755)  # whatever the umask of the server
 
 
+_MAX_NAME_LENGTH = 200
+"""Characters of a name that is shown; its end tells more than its begin."""
+
+
 def printable_name(name: str) -> str:
-    last = name.rsplit("/", 1)[-1]
+    """Return the last part of a path in a form that can be shown."""
+    last = name.rsplit("/", 1)[-1][-_MAX_NAME_LENGTH:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.tools
+#
+# The tools of the sandbox: descriptions for the model, calls, results.
+#
+# The tools are offered only if a working sandbox was found.
+# --------------------------------------------------------------------------------------
+
 
 ReadFile = Callable[[], Awaitable[bytes | str]]
+"""Returns the content of a file, or the sentence that says why there is none."""
 
 
-class _SandboxCallFailed(Exception): ...
+class _SandboxCallFailed(Exception):
+    """A call has no result; the text says why, for the model."""
 
 
 _RUN_DESCRIPTION = (
@@ -8685,6 +12951,7 @@ _TOOLS = {
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return name, description and parameters of a tool."""
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8695,14 +12962,16 @@ def _build_sandbox_spec(
 
 
 def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the request to the sandbox; raises _SandboxCallFailed."""
     if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
-    for key, value in given.items():
+    _, properties = _TOOLS[name]
+    values = {key: arguments.get(key) for key in properties}
+    for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
-    return {"operation": operation, **given}
+    operation = "run" if "code" in values else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **values}
 
 
 _STOP_SENTENCES = {
@@ -8712,6 +12981,8 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
+    """The answer of a tool: a text for the model, files for the host to store."""
+
     text: str
     failed: bool = False
     files: tuple[SandboxFile, ...] = ()
@@ -8720,6 +12991,7 @@ class SandboxResult(NamedTuple):
 def _build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
+    """Return the tool's answer for a reply; raises _SandboxCallFailed."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
@@ -8737,8 +13009,8 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            told = f"It is no text; the user is shown the file of {size} bytes."
-            return SandboxResult(told, files=files)
+            text = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
@@ -8746,26 +13018,36 @@ def _build_sandbox_result(
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
+    """Return what the model reads of a run, as JSON."""
     answer = reply.answer
-    told = {
+    report = {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),
         "files": [part.name for part in reply.changed],
     }
-    return _dump_json({**told, "note": notes} if notes else told)
+    if notes:
+        report["note"] = notes
+    return _dump_json(report)
 
 
 def _read_result_value(result: object) -> object:
+    """Return the value of the last expression, or its repr."""
+    if not result:
+        return None
     try:
-        wire = json.loads(str(result)) if result else {}
+        value = json.loads(str(result))
     except (ValueError, RecursionError):
         return None
-    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value.get("json", value.get("repr"))
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    if stopped := answer.get("stopped"):
+    """Yield a sentence for each unexpected event."""
+    stopped = answer.get("stopped")
+    if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
@@ -8775,12 +13057,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
             f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
             "it was before."
         )
-    if dropped := answer.get("dropped"):
+    dropped = answer.get("dropped")
+    if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file goes on: it has {answer.get('size')} bytes.]"
-    if more := answer.get("more") or answer.get("unlisted"):
-        yield f"{more} more are not listed."
+    unlisted = answer.get("more") or answer.get("unlisted")
+    if unlisted:
+        yield f"{unlisted} more are not listed."
 
 
 def _dump_json(value: object) -> str:
@@ -8791,20 +13075,28 @@ _CONTAINER_IMAGE = "python:3.12-slim"
 
 
 def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    """Yield the backends in the order in which they are tried."""
     for python in find_interpreters():
         yield BubblewrapBackend(python, packages)
     for client in ("docker", "podman"):
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
+def _drop_line(line: str) -> None:
+    """Write no log."""
+
+
 class SandboxTools:
+    """The tools of one server; who knows a `chat_id` has access to its workspace."""
+
     def __init__(
         self,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = str,
+        log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
+        """`wheels` is the folder of packages that code can import, if there is one."""
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
         self._log = log
@@ -8818,6 +13110,10 @@ class SandboxTools:
         self._compiling: list[ChildProcess] = []
 
     async def specs(self) -> list[dict[str, Any]]:
+        """Return the tools' descriptions; none without a sandbox.
+
+        The first call looks for a sandbox; the log says once why there is none.
+        """
         if await self._find_sandbox() is None:
             return []
         return [
@@ -8828,6 +13124,7 @@ class SandboxTools:
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
+        """Run a tool; cancelling the call ends the run."""
 
         async def build(_workspace: Workspace) -> dict[str, Any]:
             return _build_sandbox_request(name, arguments)
@@ -8837,6 +13134,7 @@ class SandboxTools:
     async def receive(
         self, chat_id: str, file_id: str, name: str, read: ReadFile
     ) -> SandboxResult:
+        """Put a file into the workspace, once."""
 
         async def build(workspace: Workspace) -> dict[str, Any] | None:
             if file_id in workspace.received:
@@ -8844,9 +13142,12 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            path = printable_name(name)[-80:]
-            wire = {"path": path, "content": content.hex(), "id": file_id}
-            return {"operation": "receive", **wire}
+            return {
+                "operation": "receive",
+                "path": printable_name(name)[-80:],
+                "content": content.hex(),
+                "id": file_id,
+            }
 
         return await self._answer(chat_id, build)
 
@@ -8855,6 +13156,7 @@ class SandboxTools:
         chat_id: str,
         build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
     ) -> SandboxResult:
+        """Run the request that is built; there is nothing to do for none."""
         try:
             sandbox = await self._find_sandbox()
             if sandbox is None:
@@ -8864,20 +13166,21 @@ class SandboxTools:
                 if request is None:
                     return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
-        except _SandboxCallFailed as failed:
-            reason = str(failed)
+        except _SandboxCallFailed as error:
+            reason = str(error)
         except SandboxClosed:
             reason = "The sandbox was closed."
         except RunStopped as stopped:
             reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
-        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
-            self._log(f"A run in the sandbox gave no answer: {silent}")
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
+            self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
         return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
+        """End what runs, then remove all workspaces."""
         self._workspaces.refuse_new()
         for process in self._compiling:
             process.kill_group()
@@ -8889,6 +13192,7 @@ class SandboxTools:
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
     ) -> SandboxResult:
+        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
             files = workspace.export_files(
@@ -8896,13 +13200,14 @@ class SandboxTools:
             )
             workspace.store_archive(spool, reply)
             if "id" in request:
-                workspace.received.add(request["id"])
+                workspace.add_received(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for; None without one."""
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
@@ -8913,15 +13218,18 @@ class SandboxTools:
         return self._sandbox
 
     async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        """Install the packages; the first use has to wait for it."""
         if not self._wheels:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
-        except (OSError, BadZipFile) as broken:
-            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+        except (OSError, BadZipFile) as error:
+            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
-        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        packages = sorted(
+            path.name.partition("-")[0] for path in folder.glob("*.dist-info")
+        )
+        self._packages = f", also the packages {', '.join(packages)[:1000]}"
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
@@ -8930,6 +13238,7 @@ class SandboxTools:
     async def _probe_backends(
         self, backends: Iterable[SandboxBackend], spool: Path
     ) -> Sandbox | None:
+        """Return the first sandbox that confines; log the reasons if there is none."""
         reasons = []
         for backend in backends:
             sandbox = Sandbox(backend, self._limits)
@@ -8943,1326 +13252,12 @@ class SandboxTools:
         return None
 
 
-# toolbox.server_entries
-
-_ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
-_MAP_FORM = "a JSON object of texts"
-_EXPECTED_FORMS: Mapping[str, str] = {
-    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
-    "underscores",
-    "server_url": _ADDRESS_FORM,
-    "base_url": _ADDRESS_FORM,
-    "authorization": "a text",
-    "headers": _MAP_FORM,
-    "allowed_tools": "a list of names",
-    "timeout": "a number of seconds from 1 to 600",
-    "command": "a list of texts, the program first",
-    "env": _MAP_FORM,
-}
-_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
-
-
-def _check_label(text: str) -> str:
-    if not _TOOL_SERVER_LABEL.fullmatch(text):
-        raise ValueError
-    return text
-
-
-def _check_address(text: str) -> str:
-    parts = urlsplit(text)  # raises it too: brackets without an address
-    is_sound = parts.hostname and parts.port != 0 and "@" not in parts.netloc
-    if not is_sound or text.split() != [text] or parts.scheme not in ("http", "https"):
-        raise ValueError
-    return text
-
-
-_Address = Annotated[str, AfterValidator(_check_address)]
-_StringMap = Mapping[str, str]
-
-
-class _ServerRow(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    server_label: Annotated[str, AfterValidator(_check_label)]
-    authorization: str | None = None
-    headers: _StringMap = {}
-    allowed_tools: list[str] | None = None
-    timeout: float = Field(default=60.0, ge=1, le=600)
-
-
-class _McpRow(_ServerRow):
-    server_url: _Address = ""
-    base_url: ClassVar[str] = ""
-    command: list[str] = []
-    env: _StringMap = {}
-
-
-class _OpenApiRow(_ServerRow):
-    server_url: _Address
-    base_url: _Address = ""
-    command: ClassVar[list[str]] = []
-    env: ClassVar[_StringMap] = {}
-
-
-def _describe_row_error(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
-        return f"it has a key that is not known here{named}"
-    if first["type"] == "missing":
-        return f"it has no {key}"
-    return f"its {key} is not {_EXPECTED_FORMS[key]}"
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ServerEntry:
-    label: str
-    url: str = ""
-    base_url: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
-    allowed: tuple[str, ...] | None = None
-    seconds: float = 60.0
-    command: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-class ServerEntries(NamedTuple):
-    entries: tuple[ServerEntry, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-_RevealSecret = Callable[[str], str | None]
-
-
-class ToolServerSettings(NamedTuple):
-    mcp: str = ""
-    openapi: str = ""
-    allows_programs: bool = False
-    reveal: _RevealSecret = str
-
-    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        mcp = _EntryReader(
-            "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
-        )
-        openapi = _EntryReader("OPENAPI_SERVERS_JSON", _OpenApiRow, self.reveal)
-        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
-
-
-class _EntryReader(NamedTuple):
-    valve: str
-    row: type[_McpRow] | type[_OpenApiRow]
-    reveal: _RevealSecret
-    starts_programs: bool = False
-
-    def read_entries(self, text: str) -> ServerEntries:
-        try:
-            given = json.loads(text) if text.strip() else []
-        except (ValueError, RecursionError):
-            return ServerEntries(problems=(self._sentence("it is no JSON"),))
-        entries: dict[str, ServerEntry] = {}
-        complaints: list[str] = []
-        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
-            try:
-                entry = self._build_entry(row)
-                if entry.label.lower() in entries:
-                    raise _InvalidEntry("its server_label is not its own")
-                entries[entry.label.lower()] = entry
-            except _InvalidEntry as wrong:
-                name = _read_label(row) or f"server {number}"
-                complaints.append(
-                    self._sentence(f"{name} is left out, because {wrong}")
-                )
-        return ServerEntries(tuple(entries.values()), tuple(complaints))
-
-    def _sentence(self, what: str) -> str:
-        return (
-            f"{self.valve}: {what}. An administrator can correct it in the valves of "
-            "this pipeline; until then, chats go on without."
-        )
-
-    def _build_entry(self, given: object) -> ServerEntry:
-        row = self._parse_row(given)
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._reveal_all("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._reveal_all("headers", row.headers)
-        environment = tuple(self._reveal_all("env", row.env))
-        secrets = [*_referenced_secrets(headers, row.headers), *tokens]
-        return ServerEntry(
-            label=row.server_label,
-            url=row.server_url,
-            base_url=row.base_url,
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            command=tuple(row.command),
-            environment=environment,
-            secrets=(
-                *dict.fromkeys(secrets),
-                *_referenced_secrets(environment, row.env),
-            ),
-        )
-
-    def _parse_row(self, given: object) -> _McpRow | _OpenApiRow:
-        if not isinstance(given, dict):
-            raise _InvalidEntry("it is no JSON object")
-        said = {key: value for key, value in given.items() if value is not None}
-        try:
-            row = self.row.model_validate(said)
-        except ValidationError as error:
-            raise _InvalidEntry(_describe_row_error(error)) from None
-        if bool(row.server_url) == bool(row.command):
-            raise _InvalidEntry("it needs a server_url or a command, one of them")
-        if row.command and not self.starts_programs:
-            raise _InvalidEntry("it starts a program, which the valves do not allow")
-        return row
-
-    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
-        for name, text in texts.items():
-            if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _InvalidEntry("a name among its headers is no header's name")
-            meant = self.reveal(text)
-            if meant is None:
-                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
-            if not meant.isprintable():
-                raise _InvalidEntry(f"its {key} hold what cannot be sent")
-            yield name, meant
-
-
-class _InvalidEntry(Exception): ...
-
-
-def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: _StringMap
-) -> list[str]:
-    plain = set(typed.values())
-    texts = [text for _, text in revealed if text not in plain]
-    return [one for text in texts for one in (text, *text.split()[1:])]
-
-
-def _read_label(row: object) -> str:
-    label = row.get("server_label") if isinstance(row, dict) else None
-    is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
-    return str(label) if is_label else ""
-
-
-# toolbox.mcp.transports
-
-_RpcMessage = dict[str, Any]
-
-_MAX_UNRELATED_MESSAGES = 1_000
-_METHOD_NOT_FOUND = -32601
-_MAX_ID_CHARACTERS = 200
-
-
-def build_rpc_message(
-    method: str, params: Mapping[str, Any] | None = None, number: int | None = None
-) -> dict[str, Any]:
-    return {
-        "jsonrpc": "2.0",
-        **({} if number is None else {"id": number}),
-        "method": method,
-        **({} if params is None else {"params": dict(params)}),
-    }
-
-
-def _encode_rpc_message(message: _RpcMessage) -> bytes:
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")
-
-
-def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
-    number = message.get("id")
-    is_request = "method" in message and isinstance(number, int | str)
-    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
-        return None
-    head = {"jsonrpc": "2.0", "id": number}
-    if message["method"] == "ping":
-        return {**head, "result": {}}
-    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
-
-
-_SESSION_HEADER = "Mcp-Session-Id"
-
-
-class SessionExpired(Exception): ...
-
-
-class _McpTransport:
-    def __init__(self, entry: ServerEntry) -> None:
-        self.version = ""
-        self.on_tools_changed: Callable[[], object] = str
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
-
-    def _notice(self, message: _RpcMessage) -> None:
-        if message.get("method") == "notifications/tools/list_changed":
-            self.on_tools_changed()
-
-    def _parse(self, text: str) -> list[_RpcMessage]:
-        try:
-            given = json.loads(redact_secrets(text, self._entry.secrets))
-        except (ValueError, RecursionError):
-            given = None
-        rows = given if isinstance(given, list) else [given]
-        if not all(isinstance(row, dict) for row in rows):
-            raise RemoteError(f"{self._name} does not speak MCP.")
-        return rows
-
-
-class McpHttpTransport(_McpTransport):
-    def __init__(self, entry: ServerEntry) -> None:
-        super().__init__(entry)
-        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
-        self._session_id = ""
-        self._listener: asyncio.Task[None] | None = None
-
-    async def open(self) -> None:
-        self.version = self._session_id = ""
-
-    def listen(self) -> None:
-        if self._listener is None or self._listener.done():
-            self._listener = asyncio.create_task(self._read_unasked())
-
-    async def _read_unasked(self) -> None:
-        url, headers = self._entry.url, self._headers()
-        with suppress(RemoteError):
-            async with self._connection.send("GET", url, headers) as response:
-                if response.status == 200:
-                    async with aclosing(self._read_messages(response)) as messages:
-                        async for message in messages:
-                            self._notice(message)
-
-    async def request(self, request: _RpcMessage) -> _RpcMessage:
-        async with self._post(request) as response:
-            if request["method"] == "initialize":
-                self._session_id = response.headers.get(_SESSION_HEADER, "")
-            asides = 0
-            async with aclosing(self._read_messages(response)) as messages:
-                async for message in messages:
-                    number = message.get("id")
-                    is_ours = isinstance(number, int) and number == request["id"]
-                    if is_ours and "method" not in message:
-                        return message
-                    asides += 1
-                    if asides > _MAX_UNRELATED_MESSAGES:
-                        break
-                    self._notice(message)
-                    await self._reply(message)
-        raise RemoteError(f"{self._name} gave no answer to a request.")
-
-    async def notify(self, notification: _RpcMessage) -> None:
-        async with self._post(notification):
-            pass
-
-    async def _reply(self, message: _RpcMessage) -> None:
-        reply = _build_rpc_reply(message)
-        try:
-            if reply is not None:
-                await self.notify(reply)
-        except SessionExpired:
-            raise RemoteError(f"{self._name} has ended its session.") from None
-
-    async def close(self) -> None:
-        if self._listener is not None:
-            self._listener.cancel()
-        try:
-            if self._session_id:
-                with suppress(RemoteError):
-                    url, headers = self._entry.url, self._headers()
-                    async with self._connection.send("DELETE", url, headers):
-                        pass
-        finally:
-            await self._connection.close()
-
-    @asynccontextmanager
-    async def _post(
-        self, message: _RpcMessage
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        url, headers = self._entry.url, self._headers()
-        body = _encode_rpc_message(message)
-        async with self._connection.send("POST", url, headers, body) as response:
-            status = response.status
-            if status == 404 and _SESSION_HEADER in headers:
-                raise SessionExpired
-            if status in (401, 403):
-                raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
-            if not 200 <= status < 300:
-                raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
-            yield response
-
-    def _headers(self) -> dict[str, str]:
-        ours = {
-            "Accept": "application/json, text/event-stream",
-            "Content-Type": "application/json",
-            "MCP-Protocol-Version": self.version,
-            _SESSION_HEADER: self._session_id,
-        }
-        ours = {name: text for name, text in ours.items() if text}
-        return {**ours, **dict(self._entry.headers)}
-
-    async def _read_messages(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[_RpcMessage, None]:
-        if response.content_type != "text/event-stream":
-            body = await self._connection.read_body(response)
-            for message in self._parse(body.decode("utf-8", "replace")):
-                yield message
-            return
-        decoder = EventStreamDecoder()
-        async with aclosing(self._connection.read_chunks(response)) as chunks:
-            async for chunk in chunks:
-                for event in decoder.feed(chunk):
-                    for message in self._parse(event.data):
-                        yield message
-
-
-_CHILD_EXIT_SECONDS = 2.0
-_STDOUT_READ_BYTES = 64 * 1024
-_INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
-
-
-class _Program:
-    def __init__(
-        self,
-        child: ChildProcess,
-        on_line: Callable[[bytes], bool],
-        on_end: Callable[[], object],
-    ) -> None:
-        self.is_over = False
-        self._child = child
-        self._tasks = (
-            asyncio.create_task(self._read(on_line, on_end)),
-            asyncio.create_task(self._follow()),
-        )
-
-    async def _read(
-        self, on_line: Callable[[bytes], bool], on_end: Callable[[], object]
-    ) -> None:
-        assert self._child.stdout
-        begun = bytearray()
-        while piece := await self._child.stdout.read(_STDOUT_READ_BYTES):
-            *lines, rest = piece.split(b"\n")
-            if lines:
-                lines[0], begun = bytes(begun + lines[0]), bytearray()
-            begun += rest
-            if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
-                break
-        self._child.kill_group()
-        self.is_over = True
-        on_end()
-
-    async def _follow(self) -> None:
-        await self._child.wait()
-        self._child.kill_group()
-        self.is_over = True
-
-    def write(self, message: _RpcMessage) -> None:
-        assert self._child.stdin
-        self._child.stdin.write(_encode_rpc_message(message) + b"\n")
-
-    async def close(self) -> None:
-        assert self._child.stdin
-        try:
-            self._child.stdin.close()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_CHILD_EXIT_SECONDS):
-                    await self._child.wait()
-            self._child.kill_group()
-            await self._child.wait()
-        finally:
-            self._child.kill_group()
-            for task in self._tasks:
-                task.cancel()
-            self._child.close()
-
-
-class McpStdioTransport(_McpTransport):
-    def __init__(self, entry: ServerEntry) -> None:
-        super().__init__(entry)
-        self._child: _Program | None = None
-        self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
-        self._unrelated_messages = 0
-        self._end_reason = "has ended"
-
-    async def open(self) -> None:
-        await self.close()
-        known = os.environ
-        inherited = {
-            name: known[name] for name in _INHERITED_VARIABLES if name in known
-        }
-        try:
-            child = await start_process(
-                *self._entry.command,
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=DEVNULL,
-                env={**inherited, **dict(self._entry.environment)},
-            )
-        except (OSError, ValueError):
-            raise RemoteError(f"{self._name} cannot be started.") from None
-        self._child = _Program(child, self._receive_line, self._fail_waiting)
-
-    def listen(self) -> None: ...
-
-    async def request(self, request: _RpcMessage) -> _RpcMessage:
-        answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
-        self._waiting[request["id"]] = answer
-        try:
-            await self.notify(request)
-            return await answer
-        finally:
-            del self._waiting[request["id"]]
-
-    async def notify(self, notification: _RpcMessage) -> None:
-        if self._child is None or self._child.is_over:
-            raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(notification)
-
-    async def close(self) -> None:
-        if self._child is not None:
-            await self._child.close()
-
-    def _receive_line(self, line: bytes) -> bool:
-        self._unrelated_messages += 1
-        text = line.decode("utf-8", "replace")
-        with suppress(RemoteError):
-            for message in self._parse(text):
-                self._receive_message(message)
-        if self._unrelated_messages <= _MAX_UNRELATED_MESSAGES:
-            return True
-        self._end_reason = "wrote too much and was ended"
-        return False
-
-    def _receive_message(self, message: _RpcMessage) -> None:
-        self._notice(message)
-        number = message.get("id")
-        waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = _build_rpc_reply(message)
-        if reply is not None and self._child is not None:
-            self._child.write(reply)
-        elif waiting is not None and not waiting.done():
-            self._unrelated_messages = 0
-            waiting.set_result(message)
-
-    def _fail_waiting(self) -> None:
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
-
-
-# toolbox.mcp.client
-
-_PROTOCOL_VERSION = "2025-06-18"
-_SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
-_INITIALIZE_PARAMS: Mapping[str, Any] = {
-    "protocolVersion": _PROTOCOL_VERSION,
-    "capabilities": {},
-    "clientInfo": {"name": "gpt5-agent", "version": "1"},
-}
-_MAX_PAGES = 20
-_SESSION_CLOSE_SECONDS = 5.0
-_MAX_ERROR_CHARACTERS = 500
-_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-
-
-class _RpcError(Exception): ...
-
-
-class McpClient:
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
-    ) -> None:
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
-        self._transport: McpStdioTransport | McpHttpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
-        self._transport.on_tools_changed = on_tools_changed
-        self._numbers = count(1)
-        self._open_lock = asyncio.Lock()
-        self._open_count = 0
-        self._is_open = False
-        self._has_tools = False
-        self._cancellations: set[asyncio.Task[None]] = set()
-        self.left_out = LeftOutTools()
-
-    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        await self._open()
-        found: dict[str, RemoteToolSpec] = {}
-        params: dict[str, Any] = {}
-        for _ in range(_MAX_PAGES if self._has_tools else 0):
-            try:
-                page = await self._request_with_retry("tools/list", params)
-            except _RpcError:
-                raise RemoteError(f"{self._name} does not list its tools.") from None
-            await asyncio.to_thread(self._read_tool_specs, page.get("tools"), found)
-            cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                break
-            if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra += 1  # the next page has at least one
-                break
-            params = {"cursor": cursor}
-        return tuple(found.values())
-
-    def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
-        for row in map(as_mapping, as_list(rows)):
-            name = row.get("name")
-            if not isinstance(name, str) or name in found:
-                continue
-            if not is_tool_allowed(self._entry.allowed, name):
-                continue
-            if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra += 1
-                continue
-            try:
-                found.update((name, spec) for spec in _read_tool_spec(row))
-            except JsonTooLarge:
-                self.left_out.unusable += 1
-
-    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        run = partial(self._call, spec.own_name)
-        return make_remote_tool(self._entry.label, spec, run)
-
-    async def close(self) -> None:
-        try:
-            if self._cancellations:
-                await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
-        finally:
-            for parting in self._cancellations:
-                parting.cancel()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
-                    await self._transport.close()
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        await self._open()
-        try:
-            result = await self._request_with_retry(
-                "tools/call", {"name": name, "arguments": arguments}
-            )
-            if is_too_deep(result):
-                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
-            return _read_tool_result(result)
-        except _RpcError as refused:
-            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
-            return build_error_result(reason)
-
-    async def _open(self) -> None:
-        async with self._open_lock:
-            if not self._is_open:
-                await self._initialize()
-
-    async def _initialize(self) -> None:
-        self._is_open = False
-        try:
-            await self._transport.open()
-            answer = await self._request("initialize", _INITIALIZE_PARAMS)
-            version = answer.get("protocolVersion")
-            if version not in _SUPPORTED_VERSIONS:
-                raise RemoteError(f"{self._name} speaks another version of MCP.")
-            self._transport.version = str(version)
-            ready = build_rpc_message("notifications/initialized")
-            await run_with_timeout(
-                self._transport.notify(ready), self._entry.seconds, self._name
-            )
-        except (_RpcError, SessionExpired):
-            raise RemoteError(f"{self._name} refused to begin a session.") from None
-        abilities = as_mapping(answer.get("capabilities"))
-        self._has_tools = "tools" in abilities
-        if as_mapping(abilities.get("tools")).get("listChanged"):
-            self._transport.listen()
-        self._is_open = True
-        self._open_count += 1
-
-    async def _request_with_retry(
-        self, method: str, params: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        opened = self._open_count
-        try:
-            return await self._request(method, params)
-        except SessionExpired:
-            async with self._open_lock:
-                if self._open_count == opened:
-                    await self._initialize()
-        try:
-            return await self._request(method, params)
-        except SessionExpired:
-            raise RemoteError(f"{self._name} ends its sessions at once.") from None
-
-    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        request = build_rpc_message(method, params, next(self._numbers))
-        try:
-            asking = self._transport.request(request)
-            answer = await run_with_timeout(asking, self._entry.seconds, self._name)
-        except (RemoteTimeout, asyncio.CancelledError):
-            if method != "initialize":  # the protocol forbids to cancel it
-                parting = asyncio.create_task(self._cancel_request(request["id"]))
-                self._cancellations.add(parting)
-                parting.add_done_callback(self._cancellations.discard)
-            raise
-        error = answer.get("error")
-        if isinstance(error, Mapping):
-            raise _RpcError(str(error.get("message") or "It gave no reason."))
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            raise RemoteError(f"{self._name} gave an answer without a result.")
-        return result
-
-    async def _cancel_request(self, number: int) -> None:
-        cancelled = build_rpc_message("notifications/cancelled", {"requestId": number})
-        with suppress(RemoteError, SessionExpired):
-            await self._transport.notify(cancelled)
-
-
-def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
-    match row:
-        case {"name": str(name), "inputSchema": dict(schema)} if name:
-            check_schema_size(schema)
-            args = {"type": "object", "properties": {}, **schema}
-            text = str(row.get("description") or row.get("title") or "")
-            reads = as_mapping(row.get("annotations")).get("readOnlyHint") is True
-            yield RemoteToolSpec(name, text, args, reads)
-
-
-def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    parts = [
-        {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in map(as_mapping, as_list(result.get("content")))
-        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
-    ]
-    if not parts and result.get("structuredContent") is not None:
-        parts = [{"type": "json", "json": result["structuredContent"]}]
-    told = parts or [{"type": "text", "text": "The tool has run; it returned nothing."}]
-    return {"isError": result.get("isError") is True, "content": told}
-
-
-# toolbox.openapi.document
-
-_MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
-_MAX_URL_CHARACTERS = 2_000
-_MAX_OPENAPI_SCHEMA_DEPTH = 40
-_MAX_DEFINITIONS = 100
-_MAX_REFERENCE_HOPS = 10
-_INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class _OpenApiContent(NamedTuple):
-    root: Any
-    budget: JsonBudget
-
-    def resolve(self, node: object) -> Mapping[str, Any]:
-        for _ in range(_MAX_REFERENCE_HOPS):
-            if not isinstance(node, Mapping):
-                break
-            if "$ref" not in node:
-                return node
-            node = self.follow(node["$ref"])
-        raise ValueError
-
-    def follow(self, reference: object) -> Any:
-        if not isinstance(reference, str) or not reference.startswith("#/"):
-            raise ValueError
-        self.budget.spend(len(reference))
-        node: Any = self.root
-        for step in unquote(reference[2:]).split("/"):
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(node, Mapping) or name not in node:
-                raise ValueError
-            node = node[name]
-        return node
-
-
-_NODE_SIZE, _ROW_SIZE = 10, 50
-_PARAMETER_LOCATIONS = ("path", "query", "header")
-_RESERVED_HEADERS = frozenset(
-    {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
-)
-_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
-_EXPLODED_STYLES = ("form", "deepObject")
-
-
-class OpenApiParameter(NamedTuple):
-    argument: str
-    name: str
-    location: str
-    style: str
-    explodes: bool
-
-
-class _OpenApiArguments:
-    def __init__(
-        self, content: _OpenApiContent, api_keys: frozenset[tuple[str, str]]
-    ) -> None:
-        self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
-        self.body = ""
-        self._content = content
-        self._definitions: dict[str, Any] = {}
-        self._definition_names: dict[str, str] = {}
-        self._properties: dict[str, Any] = {}
-        self._required: dict[str, None] = {}
-        self._api_keys = api_keys
-
-    def build_schema(self) -> dict[str, Any]:
-        definitions = self._definitions
-        return {
-            "type": "object",
-            "properties": self._properties,
-            "required": list(self._required),
-            **({"$defs": definitions} if definitions else {}),
-        }
-
-    def add_parameters(self, rows: object) -> None:
-        for row in as_list(rows):
-            self._content.budget.spend(_ROW_SIZE)
-            said = self._content.resolve(row)
-            place, name = as_text(said.get("in")), as_text(said.get("name"))
-            self._content.budget.spend(len(name))
-            if name and self._is_model_argument(place, name):
-                self._add_parameter(place, name, said)
-
-    def add_body(self, body: object) -> None:
-        if body is None:
-            return
-        said = self._content.resolve(body)
-        media = _find_json_media(said.get("content"))
-        if media is not None:
-            self.body = self._free_name("body")
-            schema = self._make_standalone(media.get("schema") or {})
-            self._properties[self.body] = schema
-        if said.get("required") is True:
-            if media is None:
-                raise ValueError
-            self._required[self.body] = None
-
-    def _is_model_argument(self, place: str, name: str) -> bool:
-        if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
-            return False
-        low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
-        return place != "header" or not is_closed
-
-    def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
-        before = self.parameters.get((place, name))
-        argument = before.argument if before else self._free_name(name, place)
-        media = _find_json_media(said.get("content"))
-        node = (said if media is None else media).get("schema")
-        schema = self._make_standalone(node or {"type": "string"})
-        if said.get("description") and "$ref" not in schema:
-            schema = {**schema, "description": as_text(said["description"])}
-        self._properties[argument] = schema
-        if place == "path" or said.get("required") is True:
-            self._required[argument] = None
-        usual = "form" if place == "query" else "simple"
-        style = str(said.get("style") or usual) if media is None else "json"
-        explodes = said.get("explode", style in _EXPLODED_STYLES) is True
-        self.parameters[place, name] = OpenApiParameter(
-            argument, name, place, style, explodes
-        )
-
-    def _free_name(self, name: str, place: str = "request") -> str:
-        return f"{place}_{name}" if name in self._properties else name
-
-    def _make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        if levels == 0:
-            raise JsonTooLarge
-        if isinstance(node, list | Mapping):
-            self._content.budget.spend(_NODE_SIZE * (1 + len(node)))
-        if isinstance(node, list):
-            return [self._make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self._make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        if reference not in self._definition_names:
-            if len(self._definition_names) == _MAX_DEFINITIONS:
-                raise JsonTooLarge
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._definition_names.values()
-            name = f"{last}_{len(self._definition_names)}" if taken else last
-            self._definition_names[reference] = name
-            target = self._content.follow(reference)
-            self._definitions[name] = self._make_standalone(target, levels)
-        return self._definition_names[reference]
-
-
-def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in as_mapping(content).items():
-        name = str(kind).partition(";")[0].strip().lower()
-        is_json = name == "application/json" or name.endswith("+json")
-        if is_json and isinstance(media, Mapping):
-            return media
-    return None
-
-
-def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
-    try:
-        parts = content.resolve(content.root.get("components"))
-        schemes = content.resolve(parts.get("securitySchemes"))
-    except ValueError:
-        return
-    for scheme in schemes.values():
-        said = as_mapping(scheme)
-        if said.get("type") == "apiKey":
-            yield as_text(said.get("in")), as_text(said.get("name")).lower()
-
-
-_METHODS = ("get", "put", "post", "delete", "patch")
-_PATH_PATTERN = re.compile(r"/[^?#]*")
-PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
-
-
-class OpenApiOperation(NamedTuple):
-    spec: RemoteToolSpec
-    method: str
-    url: str
-    parameters: tuple[OpenApiParameter, ...] = ()
-    body: str = ""
-
-
-class OpenApiDocument(NamedTuple):
-    content: Any
-    url: str
-    base_url: str = ""
-    allowed: Sequence[str] | None = None
-
-    def operations(
-        self, left_out: Callable[[str], object] = str
-    ) -> Iterator[OpenApiOperation]:
-        said = as_mapping(self.content)
-        paths = said.get("paths")
-        is_known = as_text(said.get("openapi")).startswith("3.")
-        if not is_known or not isinstance(paths, Mapping):
-            raise ValueError("no OpenAPI document of version 3")
-        left = JsonBudget(_MAX_DOCUMENT_WORK)
-        keys = frozenset(_api_key_parameters(_OpenApiContent(said, left)))
-        for path, method in product(filter(_PATH_PATTERN.fullmatch, paths), _METHODS):
-            size = min(left.left, MAX_SCHEMA_SIZE)
-            content = _OpenApiContent(said, JsonBudget(size))
-            try:
-                operation = self._operation(path, method, content, keys)
-            except ValueError:
-                operation = None
-                left_out(f"{method} {path}")
-            left.spend(size - content.budget.left)
-            if operation is not None:
-                yield operation
-
-    def _operation(
-        self,
-        path: str,
-        method: str,
-        content: _OpenApiContent,
-        api_keys: frozenset[tuple[str, str]],
-    ) -> OpenApiOperation | None:
-        holder = content.resolve(content.root["paths"][path])
-        if method not in holder:
-            return None
-        said = content.resolve(holder[method])
-        name = as_text(said.get("operationId")) or f"{method}_{path.strip('/')}"
-        if not is_tool_allowed(self.allowed, name):
-            return None
-        arguments = _OpenApiArguments(content, api_keys)
-        arguments.add_parameters(holder.get("parameters"))
-        arguments.add_parameters(said.get("parameters"))
-        arguments.add_body(said.get("requestBody"))
-        schema = arguments.build_schema()
-        known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(PATH_PARAMETER.findall(path)):
-            raise ValueError
-        check_schema_size(schema)
-        return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
-            method.upper(),
-            self._base_url(said, holder) + path,
-            tuple(arguments.parameters.values()),
-            arguments.body,
-        )
-
-    def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
-        home = self.base_url or self.url
-        base = self.base_url or urljoin(home, _server_url(servers[0]))
-        if web_origin(base) != web_origin(home):
-            raise ValueError
-        parts = urlsplit(home)
-        return f"{parts.scheme}://{parts.netloc}{urlsplit(base).path.rstrip('/')}"
-
-
-def web_origin(url: str) -> tuple[str, str, int]:
-    try:
-        parts = urlsplit(url)
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-    except ValueError:
-        return ("", "", 0)
-    return (parts.scheme, parts.hostname or "", port)
-
-
-def _server_url(server: object) -> str:
-    said = as_mapping(server)
-    variables = as_mapping(said.get("variables"))
-    url = as_text(said.get("url")) or "/"
-    for name, one in variables.items():
-        usual = as_mapping(one).get("default")
-        text = str(usual or "") if isinstance(usual, str | int) else ""
-        if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
-            raise JsonTooLarge  # a default may hold the names of other variables
-        url = url.replace(f"{{{name}}}", text)
-    return url
-
-
-def _operation_description(operation: Mapping[str, Any]) -> str:
-    texts = (as_text(operation.get(key)) for key in ("summary", "description"))
-    shown = (text[: MAX_DESCRIPTION_CHARACTERS + 1] for text in texts if text)
-    return "\n".join(dict.fromkeys(shown))
-
-
-# toolbox.openapi.client
-
-_MAX_TEXT_BYTES = 1024 * 1024
-_MAX_HTTP_ERROR_CHARACTERS = 2_000
-_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
-
-
-class _InvalidArgument(Exception): ...
-
-
-class _OpenApiRequest(NamedTuple):
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes | None
-
-
-class OpenApiClient:
-    def __init__(self, entry: ServerEntry) -> None:
-        self._entry = entry
-        self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
-        self.left_out = LeftOutTools()
-
-    async def list_tools(self) -> tuple[OpenApiOperation, ...]:
-        body = await run_with_timeout(
-            self._load_document(), self._entry.seconds, self._name
-        )
-        return await asyncio.to_thread(self._read_operations, body)
-
-    def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
-        entry = self._entry
-        try:
-            content = load_json(body)
-            document = OpenApiDocument(
-                content, entry.url, entry.base_url, entry.allowed
-            )
-            unusable = list[str]()
-            found = document.operations(unusable.append)
-            tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
-            with suppress(JsonTooLarge):  # of what is only counted
-                self.left_out.extra = sum(1 for _ in found)
-            self.left_out.unusable = len(unusable)
-            return tools
-        except ValueError:
-            raise RemoteError(
-                f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
-                "address."
-            ) from None
-
-    def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
-        run = partial(self._call, operation)
-        return make_remote_tool(self._entry.label, operation.spec, run)
-
-    async def close(self) -> None:
-        await self._connection.close()
-
-    async def _load_document(self) -> bytes:
-        url = self._entry.url
-        headers = self._headers_for(url)
-        async with self._connection.send("GET", url, headers) as response:
-            if response.status != 200:
-                status = f"HTTP {response.status}"
-                raise RemoteError(
-                    f"{self._name} does not give its document ({status})."
-                )
-            return await self._connection.read_body(response)
-
-    async def _call(
-        self, operation: OpenApiOperation, arguments: dict[str, Any]
-    ) -> dict[str, Any]:
-        try:
-            request = _build_openapi_request(operation, arguments)
-        except _InvalidArgument as unusable:
-            return build_error_result(f"The call was not made: {unusable}.")
-        sending = self._send(request)
-        return await run_with_timeout(sending, self._entry.seconds, self._name)
-
-    async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        method, url, headers, body = request
-        headers = {**headers, **self._headers_for(url)}
-        async with self._connection.send(method, url, headers, body) as response:
-            return await self._read_result(response)
-
-    async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
-        kind = response.content_type
-        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
-        most = _MAX_TEXT_BYTES if is_text else MAX_REMOTE_BYTES
-        content = await self._connection.read_body(response, most)
-        text = content[:most].decode("utf-8", "replace") if is_text else ""
-        text = redact_secrets(text, self._entry.secrets)
-        status = f"HTTP {response.status}"
-        if response.status >= 300:
-            reason = truncate_text(text, _MAX_HTTP_ERROR_CHARACTERS)
-            return build_error_result(f"{status}: {reason or 'no reason given'}")
-        if content and not is_text:
-            encoded = base64.b64encode(content).decode("ascii")
-            return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
-        if kind.endswith("json") and len(content) <= most:
-            try:
-                return {"content": [{"type": "json", "json": load_json(text)}]}
-            except ValueError:
-                pass
-        told = text or f"{status}, with no content."
-        cut = "" if len(content) <= most else "\n[the rest is left out]"
-        return {"content": [{"type": "text", "text": told + cut}]}
-
-    def _headers_for(self, url: str) -> dict[str, str]:
-        home = self._entry.base_url or self._entry.url
-        is_home = web_origin(url) == web_origin(home)
-        return dict(self._entry.headers) if is_home else {}
-
-
-def _build_openapi_request(
-    operation: OpenApiOperation, arguments: Mapping[str, Any]
-) -> _OpenApiRequest:
-    query: list[tuple[str, str]] = []
-    path: dict[str, str] = {}
-    headers: dict[str, str] = {}
-    for parameter in operation.parameters:
-        value = arguments.get(parameter.argument)
-        if value is None:
-            continue
-        if parameter.location == "query":
-            query += _query_pairs(parameter, value)
-        elif parameter.location == "path":
-            path[parameter.name] = quote(
-                _serialize_parameter(parameter, value), safe=""
-            )
-        else:
-            headers[parameter.name] = _serialize_parameter(parameter, value)
-    url = _fill_path(operation.url, path)
-    for name, text in headers.items():
-        if not (text.isascii() and text.isprintable()):
-            raise _InvalidArgument(f"{name} holds what no header can")
-    if query:
-        url = f"{url}?{urlencode(query, quote_via=quote)}"
-    body = None
-    if operation.body and operation.body in arguments:
-        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
-        headers["Content-Type"] = "application/json"
-    return _OpenApiRequest(operation.method, url, headers, body)
-
-
-def _fill_path(url: str, texts: Mapping[str, str]) -> str:
-    for name in PATH_PARAMETER.findall(url):
-        if not texts.get(name):
-            raise _InvalidArgument(f"{name} must not be empty")
-    filled = PATH_PARAMETER.sub(lambda braced: texts[braced[1]], url)
-    if {".", ".."} & set(urlsplit(filled).path.split("/")):
-        raise _InvalidArgument("a part of the path must not be . or ..")
-    return filled
-
-
-def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    match value:
-        case dict() if parameter.style == "deepObject":
-            for key, one in value.items():
-                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
-        case dict() if parameter.explodes and parameter.style == "form":
-            for key, one in value.items():
-                yield key, _serialize_scalar(one)
-        case list() if parameter.explodes and parameter.style != "json":
-            for one in value:
-                yield parameter.name, _serialize_scalar(one)
-        case _:
-            yield parameter.name, _serialize_parameter(parameter, value)
-
-
-def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    if parameter.style == "json":
-        return json.dumps(value)
-    between = _STYLE_SEPARATORS.get(parameter.style, ",")
-    if isinstance(value, list):
-        return between.join(map(_serialize_scalar, value))
-    if isinstance(value, dict):
-        sign = "=" if parameter.explodes else between
-        return between.join(
-            f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
-        )
-    return _serialize_scalar(value)
-
-
-def _serialize_scalar(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-# toolbox.tool_servers
-
-_TOOLS_CACHE_SECONDS = 60.0
-_FAILURE_CACHE_SECONDS = 30.0
-_LIST_TOOLS_SECONDS = 15.0
-_WAIT_SECONDS = 3.0
-
-_ServerKey = tuple[str, ServerEntry]
-_ToolServerClient = McpClient | OpenApiClient
-
-
-class _AvailableTools(NamedTuple):
-    tools: tuple[RemoteTool, ...]
-    problems: tuple[str, ...]
-    remarks: tuple[str, ...]
-
-
-class _CachedTools(NamedTuple):
-    expires_at: float = 0.0
-    tools: tuple[Any, ...] = ()
-    problem: str = ""
-    remark: str = ""
-    hangs: bool = False
-
-
-class ToolServers:
-    def __init__(
-        self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
-    ) -> None:
-        self._now = now
-        self._wait_seconds = wait_seconds
-        self._cache: dict[_ServerKey, _CachedTools] = {}
-        self._changed: set[_ServerKey] = set()
-        self._listings: dict[
-            _ServerKey, tuple[_ToolServerClient, asyncio.Task[_CachedTools]]
-        ] = {}
-        self._closing: set[asyncio.Task[None]] = set()
-
-    @asynccontextmanager
-    async def open_tools(
-        self, named: ToolServerSettings
-    ) -> AsyncGenerator[_AvailableTools, None]:
-        mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, _ToolServerClient] = {
-            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
-            **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
-        }
-        now, cache = self._now(), self._cache.items()
-        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
-        try:
-            found = await asyncio.gather(
-                *(self._find_tools(key, server) for key, server in servers.items())
-            )
-            tools = [
-                server.make_tool(offer)
-                for server, one in zip(servers.values(), found, strict=True)
-                for offer in one.tools
-            ]
-            failed = [one.problem for one in found if one.problem]
-            complaints = (*mcp.problems, *openapi.problems, *failed)
-            remarks = tuple(one.remark for one in found if one.remark)
-            yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
-        finally:
-            for key, server in servers.items():
-                closing = asyncio.create_task(self._close_server(key, server))
-                self._closing.add(closing)
-                closing.add_done_callback(self._closing.discard)
-
-    async def close(self) -> None:
-        for _, task in self._listings.values():
-            task.cancel()
-        if self._closing:
-            await asyncio.wait(self._closing)
-
-    async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
-        client, task = self._listings.get(key, (None, None))
-        if task and client is server:
-            await asyncio.wait([task])
-        await server.close()
-
-    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
-        return McpClient(entry, lambda: self._forget_tools(("mcp", entry)))
-
-    def _forget_tools(self, key: _ServerKey) -> None:
-        self._cache.pop(key, None)
-        if key in self._listings:
-            self._changed.add(key)
-
-    async def _find_tools(
-        self, key: _ServerKey, server: _ToolServerClient
-    ) -> _CachedTools:
-        known = self._cache.get(key, _CachedTools())
-        if known.expires_at > self._now():
-            return known
-        if key not in self._listings:
-            task = asyncio.create_task(self._list_tools(key, server))
-            self._listings[key] = server, task
-            task.add_done_callback(lambda _: self._listings.pop(key))
-        task = self._listings[key][1]
-        seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
-        if not known.hangs:
-            await asyncio.wait([task], timeout=seconds)
-        if task.done() and not task.cancelled():
-            return task.result()  # the server may have said already that it is old
-        late = f"did not list its tools within {seconds:g} s."
-        problem = known.problem or f"The server {key[1].label} {late}"
-        told = known._replace(problem="" if known.tools else problem, hangs=True)
-        self._cache[key] = told
-        return told
-
-    async def _list_tools(
-        self, key: _ServerKey, server: _ToolServerClient
-    ) -> _CachedTools:
-        name = f"The server {key[1].label}"
-        self._changed.discard(key)
-        listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
-        try:
-            tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
-            remark = server.left_out.describe(name)
-            if key in self._changed:
-                expires_at = 0.0
-            found = _CachedTools(expires_at, tools, remark=remark)
-        except Exception as failed:  # one server must not end every answer
-            known = isinstance(failed, RemoteError)
-            why = str(failed) if known else f"{name}: {describe_exception(failed)}"
-            expires_at = self._now() + _FAILURE_CACHE_SECONDS
-            hangs = isinstance(failed, RemoteTimeout)
-            found = _CachedTools(expires_at, problem=why, hangs=hangs)
-        self._cache[key] = found
-        return found
-
-
-def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    found: dict[str, RemoteTool] = {}
-    for tool in tools:
-        name, number = tool.name, 1
-        while name in found:
-            number += 1
-            name = f"{tool.name[: MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
-        found[name] = replace(tool, name=name)
-    return tuple(found.values())
-
-
+# --------------------------------------------------------------------------------------
 # gpt5_agent.events
+#
+# What an agent reports in addition to the events of its runs.
+# --------------------------------------------------------------------------------------
+
 
 AgentState = Literal[
     "thinking",
@@ -10272,15 +13267,25 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
+    """The agent is doing something else now."""
+
     state: AgentState
 
 
 class StepStarted(NamedTuple):
+    """A step of the log began; `parent` is the id of its outer step, or empty.
+
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
+    """
+
     id: str
     parent: str
     kind: StepKind
@@ -10290,6 +13295,8 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
+    """A step of the log ended; `usage` are the tokens that the model reported."""
+
     step: StepStarted
     seconds: float
     usage: Usage | None = None
@@ -10298,33 +13305,55 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
+    """The model's answer in a round is complete.
+
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `continues` says that the agent is called again for the next round.
+    """
+
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
-    goes_on: bool = False
+    continues: bool = False
 
 
 class ContextSource(NamedTuple):
+    """A text that was given to the model."""
+
     name: str
     text: str
     url: str = ""
 
 
 class ToolCallRequested(NamedTuple):
+    """A call that waits for approval; `security_warning` is set if it can do harm.
+
+    `coverage` is what an approval for the whole chat would allow, empty if there can be
+    none.
+    """
+
     tool_name: str
     args: Mapping[str, Any]
     confirmation_id: str
     security_warning: Mapping[str, str] | None = None
-    only_reads: bool = False
     coverage: str = ""
 
 
 class NewMessage(NamedTuple):
+    """The complete answer."""
+
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
+
     strategy: str
     model: str
     ending: str
@@ -10335,14 +13364,19 @@ class RunMetadata(NamedTuple):
     usage: Usage = Usage()
 
     def describe(self) -> str:
-        rounds, calls = self.rounds, self.tool_calls
-        price = f", {format_money(self.price)}" if self.price else ""
-        return (
-            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
-        )
+        """Return the line that people read."""
+        parts = [
+            plural(self.rounds, "round"),
+            plural(self.tool_calls, "tool call"),
+            f"{self.usage.total:,} tokens",
+            f"{self.latency:.1f} s",
+        ]
+        if self.price:
+            parts.append(format_money(self.price))
+        return ", ".join(parts)
 
     def wire(self) -> dict[str, Any]:
+        """Return the JSON object that is shown and stored."""
         return {
             "strategy": self.strategy,
             "model": self.model,
@@ -10361,10 +13395,13 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
+    """The whole answer has ended."""
+
     metadata: RunMetadata
 
 
-class ReadyForInput(NamedTuple): ...
+class ReadyForInput(NamedTuple):
+    """The agent accepts the next message."""
 
 
 AgentOnlyEvent = (
@@ -10382,26 +13419,76 @@ AgentOnlyEvent = (
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.ports
+#
+# The interfaces that connect the agent to users, tools, models, listeners and presets.
+# --------------------------------------------------------------------------------------
+
+
+def ignore(event: object) -> None:
+    """Do nothing: for events, lines or results that nobody waits for."""
+
+
+class UserInterface(Protocol):
+    """Shows a person what the agent does.
+
+    The person's input goes to `Session.submit_user_input` and
+    `Session.provide_confirmation`.
+    """
+
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show a complete answer."""
+
+    def on_tool_call_request(self, request: ToolCallRequested) -> None:
+        """Ask whether a call may be made."""
+
+    def on_ready_for_input(self) -> None:
+        """Let the person write."""
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
-    @property
-    def name(self) -> str: ...
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
-    def description(self) -> str: ...
+    def name(self) -> str:
+        """A name that no other tool has."""
 
     @property
-    def args(self) -> Mapping[str, Any]: ...
+    def description(self) -> str:
+        """What it does, for the model."""
 
-    async def execute(self, args: dict[str, Any]) -> Any: ...
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The schema of the arguments."""
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
-StoreFile = Callable[[str, str, bytes], Awaitable[str]]
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
+
+    The user and the model read it.
+    """
+
+
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
+
+Raises HostFileError.
+"""
 
 
 class ModelAnswer(NamedTuple):
+    """One answer of a model; the last thing that a provider yields.
+
+    `is_final` says that no tool was called; `run_end` has all items.
+    """
+
     is_final: bool
     tool_calls: tuple[Item, ...]
     text_content: str
@@ -10409,12 +13496,42 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
+    """A model that continues a history."""
+
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]: ...
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield what happens, then the answer; without `tools` none may be called."""
+
+
+class AgentContext(Protocol):
+    """Takes the signals of a listener."""
+
+    async def emit_input(self, text: str) -> None:
+        """Take an input; returns once it is answered."""
+
+
+class Listener(Protocol):
+    """Receives input from outside and passes it on."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other listener has."""
+
+    async def on_start(self, context: AgentContext) -> None:
+        """Begin to listen; input goes to `context.emit_input`."""
+
+    async def on_stop(self) -> None:
+        """Stop and close everything."""
 
 
 class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
+
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
+
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
     )
@@ -10425,15 +13542,36 @@ class Guide(BaseModel):
     initial_memories: tuple[str, ...] = ()
 
 
+def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
+    """Call the method for an event; events without a method are left out."""
+    match event:
+        case NewMessage():
+            interface.on_new_message(event)
+        case ToolCallRequested():
+            interface.on_tool_call_request(event)
+        case StateChanged():
+            interface.on_agent_state_change(event.state)
+        case ReadyForInput():
+            interface.on_ready_for_input()
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.request
+#
+# The question to the agent, with its settings.
+# --------------------------------------------------------------------------------------
+
 
 Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
 
 PolicyStyle = Literal["full", "lean", "auto"]
 ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
+    """Who the agent is: its instruction, changes of the policies, a guide."""
+
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
@@ -10441,16 +13579,30 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
+    """When the agent has to answer; 0 is no limit.
+
+    `seconds` are those of the model and of the tools that run here.
+    """
+
     iterations: int = 6
     seconds: float = 0.0
     tokens: int = 0
 
     @property
     def rounds(self) -> int:
+        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
+    """The tools that run here.
+
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
+    the agent may give tasks to other runs of itself. `store_file` gives files of tools
+    to the user.
+    """
+
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -10459,7 +13611,21 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
+
+
 class AgentRequest(NamedTuple):
+    """One question to the agent.
+
+    `body` holds the caller's other keys, `query` the question if it is not in the
+    messages, `context` what the model gets to read, `notices` what an administrator
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_end` is called once, however
+    the answer ends.
+    """
+
     strategy: str
     model: str
     messages: Sequence[Mapping[str, Any]]
@@ -10474,21 +13640,31 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = repr
-    secret: str = ""
+    on_end: Callable[[RunMetadata], object] = ignore
 
     @property
     def sign(self) -> Sign:
-        return signer(
-            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
-        )
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
+        """
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.accounting
+#
+# What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
+# --------------------------------------------------------------------------------------
+
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -10497,13 +13673,17 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
+    """The sums of a run; earlier rounds of the same answer are added."""
+
     def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
+        """Start the clock; tokens of a task count for its `parent`, too."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
         self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
+        """Of tasks, since it was last taken."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
@@ -10512,29 +13692,35 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
         return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def own_usages(self) -> list[Usage]:
+        """Those of the responses of this call, without earlier rounds."""
         return self.usages[self._earlier_usage is not None :]
 
     @property
     def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
+        """Add the sums of earlier rounds."""
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
         self.usages += [usage] if usage else []
 
     def add_turn(self, ended: RunDone) -> None:
+        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, ended.usage)
         self.last_usage = ended.usage
         self.usages += ended.usages
@@ -10542,12 +13728,14 @@ class RunTotals:
             self._parent.add_delegated(ended)
 
     def add_delegated(self, ended: RunDone) -> None:
+        """Add the usage of one answer of a task."""
         self.usage = add_usage(self.usage, ended.usage)
         self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
         self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -10555,9 +13743,15 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
+        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
+        """Return why the calls of a round are refused, or nothing.
+
+        The calls of the last round are refused unless it is the only one. `{tool}`
+        stands for the tool's name.
+        """
         most = self._budget.rounds
         if number > most or number == most > 1:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
@@ -10576,7 +13770,13 @@ class RunTotals:
 
 
 class StepLog:
+    """Makes the events of the step log; writes a line for each end.
+
+    With `debug` the events contain arguments and outputs.
+    """
+
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
@@ -10585,18 +13785,21 @@ class StepLog:
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
+        """Return a log for a task, whose steps are those of the round at this moment."""
         log = copy(self)
         log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
     def report(self, event: AgentEvent) -> None:
+        """Take an event of a task; its steps are shown."""
         if isinstance(event, StepStarted | StepEnded):
             self._progress.put_nowait(event)
 
     async def follow(
         self, work: asyncio.Future[Any]
     ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        """Yield the steps of tasks until `work` is done."""
         step = asyncio.ensure_future(self._progress.get())
         try:
             while not (work.done() and self._progress.empty() and not step.done()):
@@ -10618,6 +13821,7 @@ class StepLog:
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
+        """Return the event of a step that begins."""
         label, parent = f"{self._prefix}{label}", parent or self._outer
         name = f"{parent}/{len(self._started) + 1}" if parent else label
         self._round = name if kind == "round" else self._round
@@ -10634,6 +13838,7 @@ class StepLog:
         failed: bool = False,
         detail: str = "",
     ) -> StepEnded:
+        """Return the event of a step that ended."""
         seconds = monotonic_seconds() - self._started[step.id][1]
         ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
@@ -10643,13 +13848,19 @@ class StepLog:
 
 
 def format_step(ended: StepEnded) -> str:
+    """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
     notes += [f"{ended.usage.total:,} tokens"] if ended.usage else []
     notes += ["failed"] if ended.failed else []
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.memory
+#
+# What the model reads beside its instruction: context, memories, a window of the chat.
+# --------------------------------------------------------------------------------------
+
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -10657,41 +13868,52 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique = {
+    unique_rows = {
         json.dumps(row, sort_keys=True, default=str): row
         for row in rows
         if row is not None
     }
-    found = [
-        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
-    ]
-    return list(dict.fromkeys(source for source in found if source.text.strip()))
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
 
 
 def format_context(entries: list[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
 def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
     if isinstance(row, str):
         return ContextSource(default_name, row)
     entry = as_mapping(row)
-    more = {**as_mapping(entry.get("metadata")), **entry}
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or default_name,
-        _first_text_field(entry, _TEXT_KEYS)
-        or json.dumps(row, ensure_ascii=False, default=str),
-        _first_text_field(more, _URL_KEYS),
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (as_text(row.get(key)) for key in keys)
-    return next((text for text in texts if text.strip()), "")
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
 
 
 _DEFAULT_WINDOW_TURNS = 10
@@ -10699,28 +13921,37 @@ _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
 class _MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
+
     messages: Sequence[Message]
     note: str = ""
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
-    most = _parse_window(policy.strip())
+    """Return what a memory policy leaves of a chat, in whole turns.
+
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
+    """
+    window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
-    if not most or len(starts) <= most:
+    if window == 0 or len(starts) <= window:
         return _MemoryWindow(messages)
-    first, kept_from = starts[0], starts[-most]
-    head = [each for each in messages[:first] if each.get("role") == "system"]
-    dropped = len(starts) - most
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
-        [*head, *messages[kept_from:]],
-        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
         "and its earlier reasoning are lost.",
     )
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
+    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -10731,23 +13962,31 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    places = enumerate(messages)
-    return [
-        place
-        for place, message in places
-        if message.get("role") == "user"
-        and not (place > 0 and _has_tool_images(messages[place - 1], message))
-    ]
+    """Return the indexes of the messages that the user wrote.
+
+    After tools with images the host adds a user message of its own.
+    """
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
 
 
-def _has_tool_images(previous: Message, message: Message) -> bool:
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
     content = message.get("content")
-    part = content[0] if isinstance(content, list) and content else content
-    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
-    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -10766,35 +14005,58 @@ def _parse_window(policy: str) -> int:
     )
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.guard
+#
+# Decides whether a call may be made: a known tool, valid arguments, no repeated
+# failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
+# another tool by its name (docs/reference/open-webui.md, "Tools of the host").
+# --------------------------------------------------------------------------------------
 
 
 def resolve_host_call(call: Item) -> Item:
+    """Return a call as one of the tool that the host would run.
+
+    Any other call, and one that the host would not pass on, is returned unchanged.
+    """
     if call.get("name") != CALL_TOOL:
         return call
-    given = parse_json_object(call.get("arguments")) or {}
-    name = given.get("tool_name")
-    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
         return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
     if not isinstance(name, str):
         return call
-    return {**call, "name": name, "arguments": given["params"]}
+    return {**call, "name": name, "arguments": arguments["params"]}
 
 
-_LONGEST_ID = 200
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
     names: list[str] = []
-    for place, sign in enumerate(name[:_LONGEST_ID]):
-        if sign == "_" and name[:place] in tool_ids:
-            prefix = name[: place + 1]
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
             rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
             names += [rest, prefix + rest]  # the own name may begin like the id
     return names
 
 
 DELEGATE = "delegate"
+"""The tool that gives a task to another run of the agent."""
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
@@ -10803,18 +14065,26 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
+
+    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
+    `log` gets the cause of each failure.
+    """
+
     def __init__(
         self,
         schemas: Mapping[str, Mapping[str, Any]],
         run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
         log: Callable[[str], object],
     ) -> None:
+        """Start without failures."""
         self._schemas = schemas
         self._run_tool = run_tool
         self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas.get(name)
         if schema is None:
@@ -10831,24 +14101,30 @@ class GuardedTools:
         return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
+        """Remember a call that failed in an earlier round."""
         with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
         return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own; none waits for a person."""
         return name == DELEGATE
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
@@ -10867,16 +14143,19 @@ class GuardedTools:
         return result
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
         call = {"name": name, "arguments": text}
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -10889,27 +14168,45 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
-        if options and value is not None and _option_text(value) not in options:
-            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
 
 
 def _read_options(node: object) -> list[str]:
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     schema = as_mapping(node)
     options = schema.get("enum") or schema.get("options")
-    return list(map(_option_text, as_list(options)))
+    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: Any) -> str:
+    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.confirmations
+#
+# A person's approval of a call: requested through Open WebUI, and read back.
+#
+# The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
+# the person and calls the pipeline again. An answer is bound to a call by id, name and
+# arguments, so that no other call can use it. Without an explicit approval the call is
+# denied. An approval for the chat covers the tool, with the targets that the call names.
+# --------------------------------------------------------------------------------------
+
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -10918,9 +14215,11 @@ _HARMFUL_WORDS: Mapping[str, str] = {
     "It can spend money.": "pay buy order",
     "It runs code.": "execute exec run shell",
 }
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
+    """Return the warning for a tool whose name contains a word that means harm."""
     for word in _split_name(name):
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
@@ -10929,8 +14228,16 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+    """Return the words of a name, in small letters: `deleteFile` has two."""
+    spaced = ""
+    for character in name:
+        if character.isupper():
+            spaced += f" {character.lower()}"
+        elif character.isalnum():
+            spaced += character
+        else:
+            spaced += " "
+    return spaced.split()
 
 
 _TARGET_WORD = re.compile(
@@ -10938,61 +14245,74 @@ _TARGET_WORD = re.compile(
     "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
     "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
 )
+"""Words in the name of an argument that says what a tool works on."""
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say what a tool works on."""
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+        if value is not None and _names_target(name)
     }
 
 
+def _names_target(name: str) -> bool:
+    """Say whether a word of an argument's name is one for a target."""
+    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
+
+
 MAX_QUESTIONS = 3
+"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
 _MAX_QUESTION_CHARACTERS = 500
+"""Of a longer one the host shows the beginning, as if it were all."""
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
 _ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
 _MAX_COVERAGE_CHARACTERS = 240
+"""Of a longer description the host shows the beginning, as if it were all."""
 
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
-    call = [place, name, _without_nulls(arguments)]
+def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+    call = [scope, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of the approval for a chat that covers a call."""
     return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
-def build_confirmation_request(
-    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
-) -> ToolCallRequested:
-    name, arguments = str(call["name"]), parse_arguments(call)
+def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
+    """Return the question whether a call may be made, in this `chat` if there is one."""
+    name = str(call["name"])
+    arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
-    only_reads = name in reading_tools and not warning
-    return ToolCallRequested(
-        name, arguments, confirmation, warning, only_reads, coverage
-    )
+    return ToolCallRequested(name, arguments, confirmation, warning, coverage)
 
 
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    shown = json.dumps(target, ensure_ascii=False, default=str)
-    given = f"with {shown}" if target else "whatever it is given"
-    text = f"Make every call of {name} in this chat, {given}."
+    if target:
+        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
+    else:
+        condition = "whatever it is given"
+    text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
-    questions = list(map(_build_question, requests))
+    """Return the call of `ask_user` that asks a person for each of the calls."""
+    questions = [_build_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
     arguments = {"questions": questions, "allow_other": False}
@@ -11007,6 +14327,10 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
+    """Return the decisions by confirmation id.
+
+    Anything but a clear yes is a no: another answer, a timeout, a rejection.
+    """
     questions: dict[str, list[str]] = {}
     decisions: dict[str, Decision] = {}
     for message in messages:
@@ -11021,6 +14345,7 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages without our questions and their answers."""
     kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
@@ -11033,37 +14358,48 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
+    """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
     return [call for call in calls if isinstance(call, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
+    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
-            key: _without_nulls(one) for key, one in value.items() if one is not None
+            key: _without_nulls(inner)
+            for key, inner in value.items()
+            if inner is not None
         }
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
 
 
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
+    """Return a question in the form of the host's `ask_user`."""
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    # The page recommends the first (tools/builtin.py, ask_user).
+    options = [
+        {"label": _DENY, "description": "Do not make this call."},
+        {"label": _ALLOW, "description": "Make this call, once."},
+    ]
     if request.coverage:
-        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    deny = [{"label": _DENY, "description": "Do not make this call."}]
+        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        "options": allow + deny if request.only_reads else deny + allow,
+        "options": options,
         "allow_other": False,
     }
 
 
 def _truncate_question(text: str) -> str:
+    """Return a text that the host shows whole, with a note if it was cut."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -11075,19 +14411,31 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
+    """Return the confirmation ids of the questions in a call of `ask_user`."""
     text = as_mapping(call.get("function")).get("arguments")
     rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
 def _read_decision(answer: object) -> Decision:
+    """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     if label == _ALLOW:
         return "once"
-    return "chat" if label == _ALLOW_CHAT else "deny"
+    if label == _ALLOW_CHAT:
+        return "chat"
+    return "deny"
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.earlier_rounds
+#
+# What earlier rounds of an answer left in the messages.
+#
+# Where the host runs the tools or asks a person, the agent is called again for each round
+# and stores nothing itself: all it needs is in the messages after the user's last one.
+# --------------------------------------------------------------------------------------
+
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11095,9 +14443,18 @@ _REFUSAL_PREFIXES = (
     "error: the administrator does not allow",
     "error: the user did not approve",
 )
+"""What was refused to a call has not failed."""
 
 
 class EarlierRounds(NamedTuple):
+    """The rounds before this one.
+
+    `failed` are the calls that failed, `answers` the approvals by confirmation id,
+    `signed_calls` the calls that this pipeline signed; only those were asked about.
+    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
+    these approvals: its round counts, its calls do not yet.
+    """
+
     rounds: int = 0
     calls: int = 0
     usage: Usage | None = None
@@ -11110,31 +14467,36 @@ class EarlierRounds(NamedTuple):
 
     @property
     def is_continuation(self) -> bool:
+        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
+    """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
+    turns = _read_turns(run, sign)
     answers = read_confirmations(run)
-    left = drop_question_calls(run)
-    outputs = _read_outputs(left)
-    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    closed = drop_question_calls(run)
+    outputs = _read_outputs(closed)
+    calls: list[Mapping[str, Any]] = []
+    round_count = 0
+    for message in closed:
+        calls_of_round = read_tool_calls(message)
+        if calls_of_round:
+            round_count += 1
+            calls += calls_of_round
     open_turn = _find_open_turn(turns, outputs, answers)
+    if open_turn:
+        round_count += 1
     return EarlierRounds(
-        rounds=len(groups) + bool(open_turn),
-        calls=sum(map(len, groups)),
+        rounds=round_count,
+        calls=len(calls),
         usage=_sum_usage(turns),
-        seconds=sum(map(_read_seconds, turns)),
-        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        seconds=sum(_read_seconds(turn) for turn in turns),
+        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
-        signed_calls=tuple(
-            item
-            for turn in (turns if answers else ())
-            for item, _ in turn.items
-            if is_call(item) and item.get("name")
-        ),
+        signed_calls=_find_signed_calls(turns) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -11143,15 +14505,47 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
-    rows = (message.get(DETAILS_FIELD) for message in messages)
-    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
-    styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    found = (one for note in notes for one in styles if one == note.get("style"))
-    allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return next(found, None), frozenset(map(str, allowed))
+    """Return the first style of policies that a chat noted, and approvals for it."""
+    style: ChosenStyle | None = None
+    permissions: set[str] = set()
+    for turn in _read_turns(messages, sign):
+        style = style or _read_style(turn)
+        permissions.update(
+            str(permission) for permission in as_list(turn.notes.get("allowed"))
+        )
+    return style, frozenset(permissions)
+
+
+def _read_style(turn: DetailTurn) -> ChosenStyle | None:
+    """Return the style of policies that an answer noted."""
+    match turn.notes.get("style"):
+        case "full":
+            return "full"
+        case "lean":
+            return "lean"
+    return None
+
+
+def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
+    """Return the answers of the model that messages carry as details."""
+    turns: list[DetailTurn] = []
+    for message in messages:
+        turns += read_details(message.get(DETAILS_FIELD), sign)
+    return turns
+
+
+def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
+    """Return the calls that this pipeline signed: only those kept their names."""
+    return tuple(
+        item
+        for turn in turns
+        for item, _ in turn.items
+        if is_call(item) and item.get("name")
+    )
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
+    """Return the outputs by call; a list of parts counts as empty."""
     return {
         str(message.get("tool_call_id")): str(message.get("content") or "")
         for message in messages
@@ -11164,23 +14558,36 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(item for item, _ in turns[-1].items) if turns else ()
+    """Return the items of the last answer if its calls wait for these approvals."""
+    if not (turns and answers):
+        return ()
+    items = tuple(item for item, _ in turns[-1].items)
     calls = [item for item in items if is_call(item)]
-    answered = any(call.get("call_id") in outputs for call in calls)
-    is_ours = bool(calls) and all(call.get("name") for call in calls)
-    return items if answers and is_ours and not answered else ()
+    if not calls or any(call.get("call_id") in outputs for call in calls):
+        return ()
+    # A call that this pipeline did not sign has no name: nothing continues with it.
+    if not all(call.get("name") for call in calls):
+        return ()
+    return items
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    """Return the tokens of all answers; None if none noted any."""
     usage: Usage | None = None
     for turn in turns:
-        given = as_mapping(turn.notes.get("usage"))
-        fields = ((name, given.get(name)) for name in Usage._fields)
-        counts: dict[str, Any] = {
-            k: v for k, v in fields if isinstance(v, int) and v >= 0
-        }
-        usage = add_usage(usage, Usage(**counts) if counts else None)
+        usage = add_usage(usage, _read_usage(turn))
     return usage
+
+
+def _read_usage(turn: DetailTurn) -> Usage | None:
+    """Return the tokens that an answer noted; None if it noted none."""
+    noted = as_mapping(turn.notes.get("usage"))
+    counts: dict[str, Any] = {}
+    for name in Usage._fields:
+        count = noted.get(name)
+        if isinstance(count, int) and count >= 0:
+            counts[name] = count
+    return Usage(**counts) if counts else None
 
 
 def _read_seconds(turn: DetailTurn) -> float:
@@ -11189,29 +14596,45 @@ def _read_seconds(turn: DetailTurn) -> float:
 
 
 def _find_failed_calls(
-    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+    calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in chain.from_iterable(groups):
+    """Yield the calls of the host's tools that failed."""
+    for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {key: function.get(key) for key in ("name", "arguments")}
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
-    return (row for row in rows if isinstance(row, dict))
+    """Yield the calls of our own tools that failed, which answers noted."""
+    for turn in turns:
+        for call in as_list(turn.notes.get("failed")):
+            if isinstance(call, dict):
+                yield call
 
 
 def _is_failed_output(text: str) -> bool:
+    """Say whether an output is that of a failed call, ours or the host's."""
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
     if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
-    return list(parse_json_object(text) or ()) == ["error"]
+    output = parse_json_object(text)
+    return output is not None and output.keys() == {"error"}
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.policy
+#
+# The system instruction: policy blocks, and presets that describe the agent.
+#
+# Models from GPT-5.5 on follow short policies better.
+# --------------------------------------------------------------------------------------
+
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
@@ -11221,6 +14644,7 @@ _POLICY_TAGS: Mapping[str, str] = {
     "uncertainty_policy": "uncertainty_and_ambiguity",
     "tool_preamble_policy": "tool_preamble",
 }
+"""The blocks in their order, each with the tag around it."""
 
 _FULL_POLICIES: Mapping[str, str] = {
     "persistence_policy": """\
@@ -11262,6 +14686,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -11271,6 +14697,11 @@ def build_system_instruction(
     prompt_policy_overrides: str = "",
     style: ChosenStyle = "full",
 ) -> str:
+    """Return the instruction, the four blocks, then what the overrides add.
+
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
+    """
     standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
     blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
@@ -11280,27 +14711,31 @@ def build_system_instruction(
 
 
 def _read_policy_overrides(text: str) -> dict[str, str]:
+    """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
-    given = parse_json_object(text)
-    if given is None:
+    policies = parse_json_object(text)
+    if policies is None:
         return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
     return {
-        key: given[key]
-        for key in (*_POLICY_TAGS, "extra_policy")
-        if as_text(given.get(key)).strip()
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
     }
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
+    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
+    """Return a block in its tag, unless it brings the tag itself."""
     inner = text.strip()
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
@@ -11330,46 +14765,76 @@ _PRESETS: Mapping[str, Guide] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
     name = name.strip()
     if not name:
         return Guide(system_prompt="")
     path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in _PRESETS:
+        return _PRESETS[name]
+    known_names = ", ".join(_PRESETS)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
     try:
-        return _read_preset_file(path) if path else _PRESETS[name]
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
     except (OSError, ValueError):
-        problem = "cannot be read as a preset"
-    except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
-    raise InvalidRequest(
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
         f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file."
     )
 
 
-def _find_preset_file(name: str, folder: str) -> str:
-    if not folder.strip():
-        return ""
-    home = realpath(folder.strip())
-    try:
-        path = realpath(join(home, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((home, path)) == home else ""
-
-
-def _read_preset_file(path: str) -> Guide:
-    with open(path, encoding="utf-8") as file:
-        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-
-
+# --------------------------------------------------------------------------------------
 # gpt5_agent.tools.execution
+#
+# Runs the agent's own tools and converts their results for the model and the page.
+#
+# A result is a list of parts with a `type`. No path of a tool is read: a file comes as
+# its bytes. The user gets it as a file of Open WebUI, or reads a short text. The texts
+# for the model come from the specification of the agent.
+# --------------------------------------------------------------------------------------
+
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
+"""Of one call; each is an upload."""
 _MAX_SHOWN_BYTES = 4_000
+"""Of a text that is shown because it cannot be stored."""
 _MAX_SEEN_IMAGES = 20
 _MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
+"""Of the pictures that the model sees in one answer; each round sends them again."""
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
@@ -11380,19 +14845,21 @@ _IMAGE_SIGNATURES = {
     "image/webp": b"RIFF",
     "image/gif": None,
 }
-_PART_TYPES = (
-    *("text", "json", "link", "image_link", "image"),
-    *("blob", "resource", "resource_link"),
-)
+"""How the pictures of the page begin that the API can read; GIFs may move."""
+_PART_TYPES = ("text", "json", "link", "image_link", "image", "blob")
 
 
 class _ToolFile(NamedTuple):
+    """A file for the user."""
+
     name: str
     media_type: str
     content: bytes
 
 
 class _ResultPart(NamedTuple):
+    """A part: for the model, `image` for the page, `seen` for the model too."""
+
     text: str
     image: str = ""
     seen: str = ""
@@ -11400,14 +14867,18 @@ class _ResultPart(NamedTuple):
 
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
-    failed, content = False, result
+    """Return whether a tool failed, and its parts; raises InvalidRequest."""
+    failed = False
+    content = result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
-        failed, content = result.get("isError") is True, result["content"]
+        failed = result.get("isError") is True
+        content = result["content"]
     rows = as_list(content)
-    if rows and all(map(_is_part, rows)):
-        return failed, list(map(_convert_part, rows))
-    text = result if isinstance(result, str) else _format_response(result)
-    return failed, [_ResultPart(text)]
+    if rows and all(_is_part(row) for row in rows):
+        return failed, [_convert_part(row) for row in rows]
+    if isinstance(result, str):
+        return failed, [_ResultPart(result)]
+    return failed, [_ResultPart(_format_response(result))]
 
 
 def _is_part(row: object) -> bool:
@@ -11415,59 +14886,49 @@ def _is_part(row: object) -> bool:
 
 
 def _format_response(value: object) -> str:
+    """Return a value that is no text as the model reads it."""
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
-    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
+    """Convert a part of one of the known types; raises InvalidRequest."""
+    name = _read_text_field(part, "name")
+    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
         case "json":
             return _ResultPart(_format_response(part.get("json")))
         case "link":
-            return _build_link_part(part.get("url"))
-        case "resource_link":
-            return _build_link_part(part.get("uri"))
+            url = part.get("url")
+            return _ResultPart(f"result link: {url}. please tell user to check it.")
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
-        case "resource":
-            return _build_resource_part(as_mapping(part.get("resource")))
         case "image":
-            mime = mime or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), mime, name)
+            media_type = media_type or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_link_part(url: object) -> _ResultPart:
-    return _ResultPart(f"result link: {url}. please tell user to check it.")
-
-
-def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
-    text = resource.get("text")
-    if isinstance(text, str):
-        return _ResultPart(text)
-    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
-    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
-
-
-def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
+    """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = basename(name) or "file"
-    kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(own, kind, content))
-    begin = _IMAGE_SIGNATURES[kind]
-    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    seen = url if begin and content.startswith(begin) else ""
-    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
+    file_name = shorten_name(basename(name)) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _decode_base64(data: object) -> bytes:
+    """Return bytes, or those of a base64 text; raises InvalidRequest."""
     if isinstance(data, bytes):  # a tool of this program
         return data
     try:
@@ -11477,17 +14938,24 @@ def _decode_base64(data: object) -> bytes:
 
 
 def _quote_text(content: bytes) -> str:
-    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
-    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+    """Return a short text as a block of code; empty for anything else."""
+    if not content or len(content) > _MAX_SHOWN_BYTES:
         return ""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    text = content.decode("utf-8", "replace")
+    if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
+        return ""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"\n\n{fence}\n{text}\n{fence}"
 
 
 class OwnTools:
+    """The agent's own tools; `schemas` holds the arguments of each by its name."""
+
     def __init__(
         self, tools: Sequence[Tool], store_file: StoreFile | None = None
     ) -> None:
+        """Give files to the user with `store_file`."""
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
         self._store_file = store_file
@@ -11495,6 +14963,7 @@ class OwnTools:
         self._characters_left = _MAX_SEEN_CHARACTERS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; a file that cannot be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         if isinstance(result, ToolResult):
             return result
@@ -11505,45 +14974,73 @@ class OwnTools:
         texts: list[str] = []
         notes: list[str] = []
         for part in parts:
-            text, note = part.text, ""
-            if part.file:
-                text, note = await self._give_file(part.file, len(notes))
+            if part.file is None:
+                texts.append(part.text)
+                continue
+            text, note = await self._give_file(part.file, len(notes))
             texts.append(text)
-            notes += [note] * bool(note)
-        images = [part.image for part in parts if part.image]
-        card = {"images": images, "notes": notes}
-        text = "\n".join(texts)
-        seen = list(filter(None, map(self._build_image, parts)))
-        output = [{"type": "input_text", "text": text}, *seen] if seen else text
-        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+            if note:
+                notes.append(note)
+        output = self._build_output("\n".join(texts), parts)
+        return ToolResult(output, failed, _build_card(parts, notes))
 
-    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
-        if given >= _MAX_FILES:
+    def _build_output(
+        self, text: str, parts: Sequence[_ResultPart]
+    ) -> str | list[Item]:
+        """Return what the model gets: a text, with pictures if it may see any."""
+        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        if not images:
+            return text
+        return [
+            {"type": "input_text", "text": text},
+            *(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+                for url in images
+            ),
+        ]
+
+    async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
+        """Return what the model and the user read of a file; store it if possible.
+
+        `file_count` files of the call went to the user already.
+        """
+        if file_count >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
-        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        name = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)  # as Markdown shows it
         text = (
             f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
         )
         try:
             if self._store_file is None:
-                raise RemoteError("This client is not a chat of Open WebUI.")
-            path = await self._store_file(*file)
-        except RemoteError as refused:
+                raise HostFileError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(file.name, file.content)
+        except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
-            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
-        return f"{text} is sent to the user.", f"[{shown}]({path})"
+        return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _build_image(self, part: _ResultPart) -> Item | None:
-        self._images_left -= bool(part.seen)
-        self._characters_left -= len(part.seen)
-        if not part.seen or min(self._images_left, self._characters_left) < 0:
-            return None
-        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
+    def _may_see(self, url: str) -> bool:
+        """Count a picture; say whether the model may still see one of its size."""
+        self._images_left -= 1
+        self._characters_left -= len(url)
+        return self._images_left >= 0 and self._characters_left >= 0
+
+
+def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows beside a call."""
+    card: dict[str, Any] = {}
+    images = [part.image for part in parts if part.image]
+    if images:
+        card["images"] = images
+    if notes:
+        card["notes"] = list(notes)
+    return card
 
 
 def describe_tool(tool: Tool) -> Item:
+    """Return a tool as Open WebUI describes one."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -11551,12 +15048,24 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.preparation
+#
+# Builds what the first round of the agent needs from a question.
+# --------------------------------------------------------------------------------------
+
 
 _MAX_TOOLS = 128
+"""The API refuses longer lists."""
 
 
 class PreparedRun(NamedTuple):
+    """What a run of the agent begins with.
+
+    `request` has the history as its input. `own_tools` and `host_schemas` (the
+    arguments of the host's tools) use the tools' own names.
+    """
+
     model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
@@ -11570,50 +15079,51 @@ class PreparedRun(NamedTuple):
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
+    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona, sign = request.persona, request.sign
-    earlier = read_earlier_rounds(request.messages, sign)
-    noted_style, permissions = read_chat_notes(request.messages, sign)
+    persona = request.persona
+    earlier = read_earlier_rounds(request.messages, request.sign)
+    noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items, cut = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier, sign
+    origin = origin_at(model.family, request.endpoint)
+    system_text, items, cut_note = _build_history(
+        messages, origin, earlier, request.sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
-    built = build_request(
+    first_request = build_request(
         model,
         _build_instructions(persona, style, system_text, sources),
         [*build_memory_items(persona.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
-    host_schemas = {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.schemas
-    }
-    shown = () if earlier.is_continuation else sources
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        name = names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
     return PreparedRun(
-        model,
-        built,
-        names,
-        own,
-        host_schemas,
-        earlier,
-        style,
-        shown,
-        cut or memory.note,
-        permissions,
+        model=model,
+        request=first_request,
+        names=names,
+        own_tools=own_tools,
+        host_schemas=host_schemas,
+        earlier_rounds=earlier,
+        style=style,
+        sources=() if earlier.is_continuation else sources,
+        note=cut_note or memory.note,
+        permissions=permissions,
     )
 
 
 def _resolve_calling_model(name: str) -> ResolvedModel:
+    """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)
     if not model.facts.functions:
         raise InvalidRequest(
@@ -11626,24 +15136,38 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item], str]:
-    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    system_text, parts = parse_messages(drop_question_calls(closed))
+    """Return the system's text and the items of a chat, and the notice if it was cut.
+
+    An answer whose calls are still open stands at the end: it goes on from there.
+    """
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, sign)
+    system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    is_readable = maker is not None and reader.can_decrypt(maker)
+    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
-    last = max(place for place, details in rows if read_details(details, sign))
-    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
-    return [*messages[:last], bare, *messages[last + 1 :]]
+    """Return the messages without the details of the last answer that has any."""
+    last = max(
+        index
+        for index, message in enumerate(messages)
+        if read_details(message.get(DETAILS_FIELD), sign)
+    )
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
     if not query.strip():
         return messages
     starts = find_turn_starts(messages)
@@ -11655,8 +15179,11 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         for part in as_list(messages[last].get("content"))
         if as_mapping(part).get("type") not in ("text", "input_text")
     ]
-    text: Any = [{"type": "text", "text": query}, *others] if others else query
-    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _build_instructions(
@@ -11665,23 +15192,31 @@ def _build_instructions(
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
+    """Return the system instruction, then the context."""
     texts = (persona.guide.system_prompt, persona.instruction, system_text)
-    base = "\n\n".join(filter(None, map(str.strip, texts)))
-    text = build_system_instruction(base, persona.overrides, style)
-    return "\n\n".join(filter(None, (text, format_context(sources))))
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(base, persona.overrides, style)
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
-    log, own_tools = request.log, request.own_tools.tools
-    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
-    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
+    """Return the host's tools and ours; ours win over one of the same name.
+
+    Of too many the last are left out.
+    """
+    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+    )
     functions = [
         tool
-        for tool in merge_tools(hosts, ours)
+        for tool in merge_tools(host_tools, own_tools)
         if tool.get("type") in ("function", "custom")
     ]
-    if extra := functions[_MAX_TOOLS:]:
-        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+    excess = len(functions) - _MAX_TOOLS
+    if excess > 0:
+        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
         functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
@@ -11690,19 +15225,40 @@ def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
 def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
-    given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
-    default = {"temperature": request.persona.guide.temperature}
-    return {**default, **given, "tool_choice": choice if tools else None}
+    """Return the caller's keys; the guide's temperature is the default."""
+    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    for key, value in request.body.items():
+        if value is not None:
+            body[key] = value
+    body["tool_choice"] = None
+    if tools:
+        body["tool_choice"] = responses_tool_choice(
+            request.body.get("tool_choice"), tools, names
+        )
+    return body
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.transcript
+#
+# The items of one run: checked as they arrive, and kept as history for the next request.
+#
+# A call without an id or a name is dropped. A call that arrives twice counts once, in its
+# last form. Calls that may need approval are held back until the answer is complete,
+# because the host would run every call that it sees.
+# --------------------------------------------------------------------------------------
 
 
 class AnswerEvents:
+    """Checks and passes on the events of one answer; its indexes start at `first`.
+
+    `items` are the completed ones by index; `next_index` is free.
+    """
+
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
+        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -11713,23 +15269,16 @@ class AnswerEvents:
         self._calls: dict[str, int] = {}
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield what is passed on of an event."""
         if isinstance(event, ItemEvent):
-            index = self._first + event.output_index
-            self.next_index = max(self.next_index, index + 1)
-            checked = self._check_event(event._replace(output_index=index))
-            if checked is None:
-                return
-            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-            if self.held_events or (self._holds_calls and begins_call):
-                self.held_events.append(checked)
-            else:
-                yield checked
+            yield from self._process_item_event(event)
         elif isinstance(event, ResponseDone) and self.held_events:
             self.held_events.append(event)
         else:
             yield event
 
     def held_without_calls(self) -> list[RunEvent]:
+        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -11737,7 +15286,21 @@ class AnswerEvents:
             if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
+    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
+        """Yield an event of an item under its index in the run, or hold it back."""
+        index = self._first + event.output_index
+        self.next_index = max(self.next_index, index + 1)
+        checked = self._check_event(event._replace(output_index=index))
+        if checked is None:
+            return
+        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+        if self.held_events or (self._holds_calls and begins_call):
+            self.held_events.append(checked)
+        else:
+            yield checked
+
     def _check_event(self, event: ItemEvent) -> ItemEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -11745,13 +15308,14 @@ class AnswerEvents:
         if not is_call(event.item):
             self.items[event.output_index] = event.item
             return event
-        place = self._calls.get(str(event.item.get("call_id")))
-        if place is None or not event.item.get("name"):
+        index = self._calls.get(str(event.item.get("call_id")))
+        if index is None or not event.item.get("name"):
             return None
-        self.items[place] = event.item
-        return event._replace(output_index=place, item=self._rename_call(event.item))
+        self.items[index] = event.item
+        return event._replace(output_index=index, item=self._rename_call(event.item))
 
     def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -11760,41 +15324,61 @@ class AnswerEvents:
         return None
 
     def _rename_call(self, call: Item) -> Item:
+        """Return a call under the name that is shown."""
         return {**call, "name": self._original_name(str(call["name"]))}
 
 
 class Transcript:
+    """The history of a run: answers of the model and outputs of calls."""
+
     def __init__(self, history: Iterable[Item]) -> None:
+        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
+        """Add an answer of the model."""
         self.output += items
         received = replay_output(items, with_reasoning=True)
         self.history = since_compaction([*self.history, *received])
 
     def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
+        """Add the output of a call; return its event."""
         item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
         return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
+        """Return the events of a call that no answer of this run contained."""
         index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
 
     def _take_index(self) -> int:
+        """Return a free index."""
+        index = self.next_index
         self.next_index += 1
-        return self.next_index - 1
+        return index
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.calls
+#
+# The calls of one round: refused, put to a person, run here, or left to the host.
+# --------------------------------------------------------------------------------------
+
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
+    """What happens to the calls of a round; they have their tools' own names.
+
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
+    """
+
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
     host_call_ids: frozenset[str]
@@ -11802,16 +15386,20 @@ class CallDecisions(NamedTuple):
 
     @property
     def own_calls(self) -> list[Item]:
+        """The calls that are answered here, in their order."""
         return [
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
     @property
     def made_calls(self) -> list[Item]:
+        """The calls that run here."""
         return [call for call in self.own_calls if call["call_id"] not in self.refusals]
 
 
 class RoundCalls:
+    """Decides about the calls of a run, runs those that are ours, and reports them."""
+
     def __init__(
         self,
         request: AgentRequest,
@@ -11820,6 +15408,7 @@ class RoundCalls:
         steps: StepLog,
         transcript: Transcript,
     ) -> None:
+        """Start with the failures and the approvals of earlier rounds."""
         own, earlier = request.own_tools, prepared.earlier_rounds
         self._settings = own
         self._log = request.log
@@ -11838,11 +15427,9 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
-        self._reading_tools = frozenset(
-            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
-        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
+        """Approvals for this chat, given in this answer."""
         for call in earlier.signed_calls:
             self._add_permission(
                 {**call, "name": prepared.names.own_name(str(call["name"]))}
@@ -11850,6 +15437,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
         rules = self._approver.rules
         answers = (self._approver.default_rule, *(answer for _, answer in rules))
@@ -11858,9 +15446,14 @@ class RoundCalls:
         return self._settings.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
+        """Return the calls that failed, for later rounds."""
         return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
+        """Return what happens to the calls; with a `limit` all are refused.
+
+        No approval is requested for a call that cannot be made.
+        """
         refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._refusal(call)
@@ -11884,6 +15477,7 @@ class RoundCalls:
         return CallDecisions(tuple(calls), refused, ids)
 
     def _refusal(self, call: Item) -> str | None:
+        """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
         name = self._resolve_for_rules(call)["name"]
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
@@ -11898,10 +15492,9 @@ class RoundCalls:
         return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield the approval requests; the host shows a card for them."""
         requests = [
-            build_confirmation_request(
-                call, chat=self._chat, reading_tools=self._reading_tools
-            )
+            build_confirmation_request(call, chat=self._chat)
             for call in decisions.questions
         ]
         yield from requests
@@ -11911,6 +15504,7 @@ class RoundCalls:
     async def run(
         self, decisions: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer our calls in their order; yield each with its step of the log."""
         self._totals.calls += len(decisions.calls)
         steps: dict[str, StepStarted] = {}
         calls = decisions.made_calls
@@ -11961,6 +15555,10 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
+        """Return the call to apply the rules to: that of the tool that will run.
+
+        If the rules are stricter for the tool that passes it on, they win.
+        """
         if call["name"] in self._own_names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
@@ -11969,6 +15567,7 @@ class RoundCalls:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
+        """Remember that a person allowed calls like this one for the whole chat."""
         resolved = self._resolve_for_rules(call)
         with suppress(ValueError):
             request = build_confirmation_request(resolved, chat=self._chat)
@@ -11999,7 +15598,16 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.delegation
+#
+# The tool `delegate`: a bounded task for a second run of the loop.
+#
+# A task knows nothing of the chat. It can use tools that run here and need no approval,
+# but no host's tools, and it cannot delegate. Its steps are shown below the round that
+# began it, and its tokens count for the answer.
+# --------------------------------------------------------------------------------------
+
 
 MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
@@ -12029,6 +15637,8 @@ RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
+    """Runs tasks with the settings of a request; `slots` limits how many at once."""
+
     request: AgentRequest
     totals: RunTotals
     run_task: RunTask
@@ -12038,79 +15648,139 @@ class DelegateTool(NamedTuple):
     args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
-        own, budget = self.request.own_tools, self.request.budget
-        persona, names = self.request.persona, args.get("tools")
-        tools = [
-            tool
-            for tool in own.tools
-            if own.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        """Return the answer to a task."""
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
+        try:
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.budget, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
+
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        budget = self.request.budget
+        persona = self.request.persona
         rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
         instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        asked = self.request._replace(
+        return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
             persona=persona._replace(instruction=instruction),
             budget=budget._replace(iterations=rounds),
-            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
             query="",
             context=None,
         )
-        left = self.totals.seconds_left
-        try:
-            async with (
-                self.slots,
-                asyncio.timeout(_TASK_SECONDS if left is None else left),
-            ):
-                totals = RunTotals(asked.budget, self.totals)
-                return await self.run_task(asked, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.thoughts
+#
+# Converts run events so that thoughts are shown as reasoning, or left out.
+#
+# Text in a round that calls tools is a thought, and so is text inside `<think>` tags.
+# Whether a round calls tools is known only when a call arrives:
+#
+#     text of a round       thoughts are shown             thoughts are not shown
+#     before a call         shown; becomes a thought       held back; dropped when a
+#                           when a call arrives            call arrives, else shown
+#     after a call          a thought                      dropped
+#     phase commentary      a thought; the last one also   dropped, unless there is no
+#                           the answer if there is none    other answer
+#     phase final_answer    as before a call               shown
+#     no tools offered      shown                          shown
+#
+# A `<think>` tag in backticks is plain text. A thought that is never closed ends with the
+# message.
+# --------------------------------------------------------------------------------------
+
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
 
 
 class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
     is_thought: bool
     text: str
 
 
 class _ThinkTagParser:
+    """Splits a text that comes in pieces at its think tags."""
+
     def __init__(self) -> None:
         self._is_thought = False
         self._previous = ""
         self._held = ""
 
     def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
-        text, start = self._previous + self._held + text, len(self._previous)
-        partial = None if at_end else _TAG_START.search(text, start)
-        end = partial.start() if partial else len(text)
+        """Return the spans that are certain now; the end of a text is certain."""
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
         spans: list[_TextSpan] = []
         for tag in _TAG.finditer(text, start):
             spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start, self._is_thought = tag.end(), not tag[1]
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
         spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous, self._held = text[:end][-1:], text[end:]
-        groups = groupby(
-            (span for span in spans if span.text), attrgetter("is_thought")
-        )
-        return [
-            _TextSpan(kind, "".join(one.text for one in group))
-            for kind, group in groups
-        ]
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
 
 
 def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
     return _ThinkTagParser().feed(text, at_end=True)
 
 
 @dataclass(slots=True)
 class _ShownPart:
+    """A part of a message, with an index and an id of its own."""
+
     index: int
     id: str
     is_thought: bool
@@ -12121,31 +15791,48 @@ class _ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         self.text += text
-        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
+        """Return the end event, which contains the type and the whole text again."""
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def events(self, text: str) -> Iterator[RunEvent]:
+        """Yield the whole part at once."""
         yield self.start_event()
         if text:
             yield self.add_text(text)
         yield self.end_event()
 
     def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary = [{"type": "summary_text", "text": text}] if text else []
-            head = {"id": f"rs_{self.id}", "type": "reasoning"}
-            return {**head, "summary": summary, "status": status}
-        part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.id, "type": "message", "role": "assistant"}
-        return {**head, "status": status, "content": [part]}
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
 
 
 class _MessageParts:
+    """Shows a message as thoughts and answer texts.
+
+    Text that is held back waits for `release` or `become_thought`.
+    """
+
     def __init__(
         self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
     ) -> None:
+        """Take the message as it begins; with `emits` thoughts are shown."""
         self.is_thought = is_thought
         self.is_held = False
         self.is_commentary = is_commentary(item)
@@ -12159,6 +15846,7 @@ class _MessageParts:
 
     @property
     def text(self) -> str:
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(part.text for part in self._parts if not part.is_thought)
 
     @property
@@ -12169,33 +15857,45 @@ class _MessageParts:
         yield from self._show_spans(self._parser.feed(text))
 
     def close(self) -> Iterator[RunEvent]:
+        """Yield text that could have been the beginning of a tag."""
         yield from self._show_spans(self._parser.feed("", at_end=True))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        self._item, self._is_complete = item, True
+        """Yield the end of the message; `item` is the complete one."""
+        self._item = item
+        self._is_complete = True
         yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        self.is_thought, self._held = True, []
-        for part in self._parts if self._shows_thoughts else ():
+        """Turn the shown text into a thought: its round calls a tool."""
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
             if not part.is_thought:
                 part.is_thought = True
                 yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
-        self.is_held, held, self._held = False, self._held, []
+        """Yield what was held back."""
+        held = self._held
+        self.is_held = False
+        self._held = []
         yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
+        """Yield a message that was shown as a thought again, as the answer."""
         text = _answer_text(self._item)
         if text and not self.text:
             yield from self._add_part(is_thought=False).events(text)
 
     def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -12204,6 +15904,7 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
         last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
@@ -12216,24 +15917,35 @@ class _MessageParts:
         yield last.add_text(text)
 
     def _add_part(self, is_thought: bool) -> _ShownPart:
-        index, own = self._new_index(), str(self._item.get("id") or "")
-        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
-        self._parts.append(_ShownPart(index, id_, is_thought))
-        return self._parts[-1]
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
 
     def _end_last(self) -> Iterator[RunEvent]:
+        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._parts:
             return
-        last, own = self._parts[-1], message_text(self._item)
-        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
-            last.text = own
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
 
 
 class ThoughtFilter:
+    """Shows one run, over all its rounds, under its own indexes."""
+
     def __init__(self, *, emits: bool) -> None:
+        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -12243,15 +15955,19 @@ class ThoughtFilter:
         self._messages: dict[int, _MessageParts] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
+        """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = self._has_thought = False
+        self._has_called = False
+        self._has_thought = False
         self._messages = {}
 
     def get_text(self, index: int) -> str:
+        """Return the shown answer of this round's message at `index`."""
         message = self._messages.get(index)
         return message.text if message else ""
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -12270,20 +15986,25 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
+        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        emits, comments = self._shows_thoughts, is_commentary(item)
-        is_thought = self._has_called or (emits and comments)
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
         message = _MessageParts(
-            item, self._new_index, emits=emits, is_thought=is_thought
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -12293,19 +16014,30 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        messages = () if self._has_called else self._messages.values()
+        """Turn the texts of this round into thoughts, because it calls a tool.
+
+        A round without text gets a thought of ours.
+        """
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not (self._has_called or has_text):
-            name = call.get("name")
-            asks = name == "ask_user"
-            sentence = "I have a question." if asks else f"I am going to use {name}."
-            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-            yield from thought.events(sentence)
-        self._has_called = True
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
 
     def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
@@ -12317,26 +16049,38 @@ class ThoughtFilter:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
         self._next += 1
-        return self._next - 1
+        return index
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
+    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
     spans = _parse_spans(message_text(message))
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.provider
+#
+# The Responses API as the agent's provider.
+# --------------------------------------------------------------------------------------
 
 
 class ResponsesProvider:
+    """Continues a history, one answer of the model at a time."""
+
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
+        """Send nothing yet."""
         self._settings = request
         self._request = prepared.request
         self._tools_ran = prepared.earlier_rounds.is_continuation
@@ -12344,40 +16088,77 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        settings, choice = self._settings, self._tool_choice(bool(tools))
+        """Send a history; yield what happens, then the answer.
+
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
+        """
+        settings = self._settings
         request = self._request.model_copy(
-            update={"input": [*history], "tool_choice": choice}
+            update={
+                "input": [*history],
+                "tool_choice": self._tool_choice(bool(tools)),
+            }
         )
         events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    repairs = (*self._request.repairs, event.repair)
-                    self._request = self._request.model_copy(
-                        update={"repairs": repairs}
-                    )
+                    self._add_repair(event.repair)
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
                     yield event
         self._tools_ran = True
 
+    def _add_repair(self, repair: Repair) -> None:
+        """Change later requests of this run in the same way."""
+        repairs = (*self._request.repairs, repair)
+        self._request = self._request.model_copy(update={"repairs": repairs})
+
     def _tool_choice(self, may_call: bool) -> object:
-        choice = self._request.tool_choice
+        """Return what the next request says about calls.
+
+        A choice that forces a tool holds until tools ran once.
+        """
         if not may_call:
             return "none" if self._request.tools else None
+        choice = self._request.tool_choice
         return next_tool_choice(choice) if self._tools_ran else choice
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
-    return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
+    """Return what an answer came to; calls of a failed one are not made."""
+    calls: tuple[Item, ...] = ()
+    if not ended.ending.is_failure:
+        calls = tuple(item for item in ended.output if is_call(item))
+    return ModelAnswer(
+        is_final=not calls,
+        tool_calls=calls,
+        text_content=read_answer_text(ended.output),
+        run_end=ended,
+    )
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.agent.loop
+#
+# The agent's loop: the model answers, its calls are run, until there are no more calls.
+#
+# A round is one answer of the model with its calls. At a limit the pending calls are
+# refused and the model is asked once more without tools. Where the host has to run a call
+# or ask a person, the loop ends early and the host calls again. The strategies
+# `gpt5_function_calling` and `gpt5_react` are one loop under two names.
+# --------------------------------------------------------------------------------------
 
 
 class _Agent:
+    """One run of the loop.
+
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
+    """
+
     def __init__(
         self,
         request: AgentRequest,
@@ -12403,10 +16184,12 @@ class _Agent:
         self._run_end = RunDone(COMPLETED)
 
     def take_notes(self) -> list[str]:
+        """Return what people should know of this answer."""
         told = [text for text in self._request.notices if self._request.is_new(text)]
         return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
+        """Return how the run ended, with all its output, and what this call cost."""
         totals, last = self._totals, self._run_end
         facts, usages = resolve_model(self._request.model).facts, totals.own_usages
         return RunDone(
@@ -12419,6 +16202,7 @@ class _Agent:
         )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
+        """Run round after round; yield what happens."""
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -12548,7 +16332,7 @@ class _Agent:
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+            str(self._totals.rounds), items, notes, continues=not self.is_over
         )
 
 
@@ -12558,6 +16342,11 @@ MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 async def run_agent(
     request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
+    """Answer a question; yield what happens.
+
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
+    """
     totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
@@ -12634,21 +16423,41 @@ def _build_metadata(
     return RunMetadata(request.strategy, model.id, ending, *used)
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.bridge
+#
+# Makes an async iterator a plain iterator for a server's threads.
+#
+# The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
+# not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
+# pipe"). So the work runs in an event loop of its own. While an answer is silent,
+# heartbeats let the server notice that its reader has left. An answer that is not read
+# for the time of a lease is cancelled.
+# --------------------------------------------------------------------------------------
+
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
 
 _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+"""Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
+"""A tool that does not let itself be cancelled must not hold the server's end."""
 
 
-class BridgeClosed(Exception): ...
+class BridgeClosed(Exception):
+    """The bridge was closed: nothing more is answered."""
 
 
 class _AnswerReader:
+    """One answer, read piece by piece from any thread.
+
+    An iterator and not a generator: the server adds an end of its own to generators.
+    """
+
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
+        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
@@ -12656,9 +16465,11 @@ class _AnswerReader:
         self._has_ended = False
 
     def __iter__(self) -> Self:
+        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
+        """Return the next piece; a keepalive chunk if none comes in time."""
         if self._has_ended:
             raise StopIteration
         self._last_read_at = None
@@ -12675,6 +16486,7 @@ class _AnswerReader:
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
+        """Queue all pieces while they are read; queue `last` if cancelled."""
         watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
@@ -12688,19 +16500,23 @@ class _AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
-        rest = self._lease_seconds
-        while rest > 0:
-            await asyncio.sleep(rest)
-            left_at = self._last_read_at
-            if left_at is None:
-                rest = self._beat_seconds
+        """Cancel `task` when the lease has ended; wait while a reader waits."""
+        seconds_left = self._lease_seconds
+        while seconds_left > 0:
+            await asyncio.sleep(seconds_left)
+            last_read_at = self._last_read_at
+            if last_read_at is None:
+                seconds_left = self._beat_seconds
             else:
-                rest = left_at + self._lease_seconds - monotonic_seconds()
+                lease_end = last_read_at + self._lease_seconds
+                seconds_left = lease_end - monotonic_seconds()
         if task is not None:
             task.cancel()
 
 
 class AsyncBridge:
+    """The event loop of one pipeline, in a thread that the first work starts."""
+
     def __init__(
         self,
         last: AnswerPiece,
@@ -12708,6 +16524,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
+        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -12721,25 +16538,30 @@ class AsyncBridge:
     def stream(
         self, pieces: AsyncGenerator[AnswerPiece, None]
     ) -> Iterator[AnswerPiece]:
+        """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
         self._submit(reader.consume(pieces, self._last))
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
             raise BridgeClosed from None
 
     def close(self) -> None:
+        """Cancel everything, then end the thread; later work is refused."""
         with self._lock:
             self._is_closed = True
-            thread, loop = self._thread, self._loop
+            thread = self._thread
+            loop = self._loop
         if thread and loop and thread.is_alive():
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed."""
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -12749,6 +16571,7 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Start the thread, return its event loop."""
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
             target=self._run_thread, args=(started,), name="agent", daemon=True
@@ -12757,11 +16580,13 @@ class AsyncBridge:
         return started.get()
 
     def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Run in asyncio's own loop, whatever loop the server has."""
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
         with asyncio.Runner(loop_factory=own_loop) as runner:
             runner.run(self._run_loop(started))
 
     async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Run until we are closed, then leave nothing in the loop."""
         started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -12773,46 +16598,282 @@ class AsyncBridge:
 
 
 def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
-    before = signal.getsignal(signal.SIGTERM)
+    """Close the bridge when the process has to end; return what undoes this.
 
-    def end(number: int, frame: Any) -> None:
+    The server itself waits for open answers before it calls `on_shutdown`. Its own loop
+    hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
+    """
+    previous_handler = signal.getsignal(signal.SIGTERM)
+
+    def close_and_pass_on(number: int, frame: Any) -> None:
         Thread(target=bridge.close, daemon=True).start()
-        if callable(before):
-            before(number, frame)
+        if callable(previous_handler):
+            previous_handler(number, frame)
 
-    def undo() -> None:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, before)
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is close_and_pass_on:
+            signal.signal(signal.SIGTERM, previous_handler)
 
-    if callable(before) and current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, end)
-    return undo
+    if callable(previous_handler) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, close_and_pass_on)
+    return restore
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.log
+#
+# Lines in the server's log, with the id of their answer and without secrets.
+# --------------------------------------------------------------------------------------
+
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
+    """The log of one answer, for any thread; `run_id` is in front of every line."""
+
     def __init__(self, run_id: str) -> None:
+        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
+        """Remove these texts too from every line from now on."""
         self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
+        """Write `text` as one line."""
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
+        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
 
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.host_files
+#
+# Files of Open WebUI, over its API.
+#
+# An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
+# if a note of the file's owner names it and is shared with that user
+# (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
+# which files a question names, and the key may read everybody's: only the user's own are
+# read.
+# --------------------------------------------------------------------------------------
+
+
+_CONNECT_SECONDS = 10.0
+_ANSWER_SECONDS = 30.0
+"""Of one request, from its connection to the last byte of its answer."""
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+
+
+class HostFiles:
+    """The files of a user: those that are `attached` to a chat, by id, and new ones.
+
+    Without an address, a key or a user each call raises HostFileError. No redirection
+    is followed, because the key would go along. No compressed body is accepted, because
+    a few compressed bytes can expand to gigabytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Open nothing yet; `attached` are ids and names."""
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, file_id: str) -> bytes | str:
+        """Return the content of a file that the user owns, or why there is none."""
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            row = await self._call_json("GET", path)
+            if row.get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except HostFileError as failed:
+            return str(failed)
+
+    async def store(self, name: str, content: bytes) -> str:
+        """Store a file that the user can open, return its path.
+
+        Its type is that of its ending: no type that a tool claims is used. Raises
+        HostFileError.
+        """
+        name, media_type = stored_name(name)
+        boundary = token_hex(16)
+        body = _build_form(name, media_type, content, boundary)
+        form_type = f"multipart/form-data; boundary={boundary}"
+        row = await self._call_json("POST", "files/?process=false", body, form_type)
+        path = f"/api/v1/files/{row.get('id')}/content"
+        if row.get("user_id") != self._user_id:
+            await self._share(str(row.get("id")), name, path)
+        return path
+
+    async def aclose(self) -> None:
+        """Close the session."""
+        session = self._session
+        self._session = None
+        if session is not None:
+            await session.close()
+
+    async def _share(self, file_id: str, name: str, path: str) -> None:
+        """Let the user read a file of the key's owner, by a note that names it."""
+        grant = {
+            "principal_type": "user",
+            "principal_id": self._user_id,
+            "permission": "read",
+        }
+        note = {
+            "title": name,
+            "data": {
+                "content": {"md": f"Open it: {path}"},
+                "files": [{"type": "file", "id": file_id}],
+            },
+            "access_grants": [grant],
+        }
+        created = await self._call_json(
+            "POST", "notes/create", json.dumps(note).encode()
+        )
+        # The host silently drops grants that the owner of the key may not give.
+        if not created.get("access_grants"):
+            raise HostFileError("The owner of OPEN_WEBUI_API_KEY may not share notes.")
+
+    async def _call_json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> Mapping[str, Any]:
+        """Return the row of an answer; raises HostFileError."""
+        answer = await self._call(method, path, body, media_type)
+        row = parse_json_object(answer.decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> bytes:
+        """Return the body of an answer; raises HostFileError."""
+        if not (self._url and self._key and self._user_id):
+            raise HostFileError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": media_type,
+        }
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._exchange(method, path, headers, body)
+        except TimeoutError:
+            raise HostFileError(
+                f"Open WebUI did not answer within {_ANSWER_SECONDS:g} s."
+            ) from None
+
+    async def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> bytes:
+        """Send a request, return the body of its answer; raises HostFileError."""
+        request = self._open_session().request(
+            method,
+            f"{self._url}/api/v1/{path}",
+            headers=headers,
+            data=body,
+            allow_redirects=False,
+        )
+        try:
+            async with request as response:
+                _check_answer(response)
+                return await _read_body(response)
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise HostFileError(
+                "Open WebUI cannot be reached, or its answer broke off."
+            ) from None
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session; it stores no cookie and uses no proxy."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+def _check_answer(response: aiohttp.ClientResponse) -> None:
+    """Raise HostFileError for an answer that is not read."""
+    if 300 <= response.status < 400:
+        raise HostFileError(
+            f"Open WebUI redirects requests (HTTP {response.status}), which is not "
+            "followed, because the key would be sent along. An administrator has to "
+            "check its address in OPEN_WEBUI_URL."
+        )
+    if response.status != 200:
+        raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise HostFileError("Open WebUI sent a compressed answer, unasked.")
+
+
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+    """Return a body; raises HostFileError if it is too long."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
+    return bytes(body)
+
+
+def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
+    """Return a form with one file."""
+    head = (
+        f"--{boundary}\r\n"
+        'Content-Disposition: form-data; name="file"; '
+        f'filename="{_header_text(name)}"\r\n'
+        f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+    )
+    end = f"\r\n--{boundary}--"
+    return head.encode("utf-8", "replace") + content + end.encode()
+
+
+def _header_text(text: str) -> str:
+    """Return a text that can stand in a header of a form."""
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.sealing
+#
+# Secrets in the valves: named by a reference, or encrypted.
+#
+# The Pipelines server shows the valves to anyone who asks, and writes them to a file. So
+# a secret that was typed in plainly is encrypted first, with a key in a file of its own
+# beside the pipelines, which the server never shows.
+# --------------------------------------------------------------------------------------
+
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 
@@ -12821,79 +16882,62 @@ _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
-_PUBLIC_SERVER_KEYS = frozenset(
-    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
-)
 
 
 def seal_secret(typed: str) -> str:
+    """Return a secret in a form that may be shown; a reference stays as it is.
+
+    If it cannot be encrypted, nothing follows the prefix.
+    """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
     try:
-        fernet = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet.generate_key())
-        token = fernet(_read_sealing_key()).encrypt(text.encode())
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
+        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
 def server_secret() -> str:
-    with suppress(ImportError, OSError, ValueError):
-        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+    """Return a secret that only this server has; another one each time without a file."""
+    try:
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
-    return os.urandom(32).hex()
+    except (ImportError, OSError, ValueError):
+        return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
-    given = parse_json_object(typed)
-    if given is None:
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
+    values = parse_json_object(typed)
+    if values is None:
         return seal_secret(typed)
-    return json.dumps(
-        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
-    )
-
-
-def seal_servers(typed: str) -> str:
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return seal_secret(typed)
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        return seal_secret(typed)
-    kept = [_seal_server(row) for row in rows]
-    return json.dumps(kept if isinstance(given, list) else kept[0])
-
-
-def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
-    }
-
-
-def _seal_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return seal_secret(value)
-    if isinstance(value, list):
-        return [_seal_texts(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _seal_texts(one) for name, one in value.items()}
-    return value
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
-    kind, _, place = stored.strip().partition(":")
-    match f"{kind}:":
-        case "env:":
-            secret = os.environ.get(place.strip(), "")
-        case "file:":
-            secret = _read_secret_file(place.strip())
-        case "sealed:":
-            secret = _decrypt(place)
+    """Return the secret that `stored` stands for; raises InvalidRequest without it."""
+    text = stored.strip()
+    kind, _, reference = text.partition(":")
+    match kind:
+        case "env":
+            secret = os.environ.get(reference.strip(), "")
+        case "file":
+            secret = _read_secret_file(reference.strip())
+        case "sealed":
+            secret = _decrypt(reference)
         case _:
-            return stored.strip()
+            return text
     if secret.strip():
         return secret.strip()
     raise InvalidRequest(
@@ -12904,6 +16948,7 @@ def reveal_secret(stored: str, valve: str) -> str:
 
 
 def _read_secret_file(path: str) -> str:
+    """Return the text of a file, as much as a secret can have; empty without it."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_MAX_SECRET_CHARACTERS)
@@ -12912,17 +16957,20 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
+    """Return what was sealed; empty if the key or the package is not there."""
     try:
         package = import_module(_FERNET)
     except ImportError:
         return ""
     try:
-        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+        fernet = package.Fernet(_read_sealing_key())
+        return str(fernet.decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
 def _read_sealing_key() -> bytes:
+    """Return the key of this server; raises OSError without its file."""
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
@@ -12932,6 +16980,7 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
+    """Write a key that only its owner can read, unless there is one."""
     opener = partial(os.open, mode=0o600)
     with (
         suppress(FileExistsError),
@@ -12940,27 +16989,32 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.valves
+#
+# The administrator's valves; any stored value loads.
+#
+# A stored value that pydantic refuses would stop the whole Pipelines server from
+# starting, and the error message would quote the value. So numbers are moved into their
+# range, and any other invalid value becomes the default. Secrets are sealed on
+# assignment.
+# --------------------------------------------------------------------------------------
+
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
     "COMPACTION_TOKENS": (0, 10_000_000),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
 }
 
 
 class Valves(BaseModel):
+    """Settings of the administrator; the page shows them in this order."""
+
+    # The key and the address
 
     API_KEY: str = Field(
         default="",
@@ -12974,7 +17028,7 @@ class Valves(BaseModel):
         f"`{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+        default="", description="Organization to bill. Example: `org-abc`."
     )
     PROJECT: str = Field(
         default="", description="Project to bill. Example: `proj_abc`."
@@ -12985,29 +17039,14 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    AUTH: Literal["key", "bearer", "entra_id"] = Field(
-        default="key",
-        description="How the key is sent: `key` as the server expects it, `bearer` "
-        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
-        "this server instead.",
-    )
-    AUTH_SCOPE: str = Field(
-        default="",
-        description="What an Entra ID token is asked for; if empty, that of Azure's "
-        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
-        default="auto",
-        description="Send Open WebUI's headers about the user, if "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
-        "not to OpenAI and Azure.",
-    )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
         "server refuses. `strict` sends only what every server of the Responses API "
         "accepts.",
     )
+
+    # The model, its reasoning and its answers
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
@@ -13023,7 +17062,7 @@ class Valves(BaseModel):
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only.",
+        "organizations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
@@ -13031,9 +17070,11 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organisation that "
+        description="Stream answers from the API. Turn it off for an organization that "
         "may not stream.",
     )
+
+    # The agent
 
     INSTRUCTION: str = Field(
         default="",
@@ -13076,58 +17117,19 @@ class Valves(BaseModel):
         "off, only the answer is shown.",
     )
 
-    REQUEST_MAY_SET: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules. Example: `context, verbosity`.",
-    )
+    # Tools that run in this pipeline
 
-    MCP_SERVERS_JSON: str = Field(
-        default="",
-        description="MCP servers whose tools run here, as a JSON list of objects: "
-        "`server_label`, `server_url`, `authorization` (a token), `headers`, "
-        "`allowed_tools` (patterns), `timeout`; or, with ALLOW_STDIO, `command` and "
-        f"`env` instead of an address. Tokens, headers and `env` can be {SECRET_FORMS} "
-        'Example: `[{"server_label": "docs", "server_url": "https://mcp.example.org", '
-        '"authorization": "env:DOCS_TOKEN"}]`.',
-    )
-    ALLOW_STDIO: bool = Field(
-        default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
-        "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program.",
-    )
-    OPENAPI_SERVERS_JSON: str = Field(
-        default="",
-        description="Servers with an OpenAPI document whose operations are tools that "
-        "run here, as a JSON list of objects: `server_label`, `server_url` (of the "
-        "document), `base_url`, `authorization`, `headers`, `allowed_tools`, "
-        f"`timeout`. Tokens and headers can be {SECRET_FORMS} Example: "
-        '`[{"server_label": "shop", "server_url": "http://10.0.0.2/openapi.json"}]`.',
-    )
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network. If no sandbox works on this server, the log says why and no tool is "
         "offered.",
     )
-    SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox."
-    )
-    SANDBOX_MEMORY_MB: int = Field(
-        default=512,
-        description="Memory of one run, for all its processes.",
-    )
-    SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat."
-    )
-    SANDBOX_WHEELS: str = Field(
+    SANDBOX_OPTIONS: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported in the "
-        "sandbox. Example: `/srv/wheels`.",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `wheels` (a folder of packages to import). Example: "
+        '`{"seconds": 60, "wheels": "/srv/wheels"}`.',
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
@@ -13150,9 +17152,10 @@ class Valves(BaseModel):
         default=True,
         description="Let the model call several tools at once.",
     )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120,
-        description="Time limit of one call of a tool that runs here.",
+    TOOL_TIMEOUTS: str = Field(
+        default="default: 120",
+        description="Time limits of tool calls in seconds, by name or pattern. Example: "
+        "`default: 120, python_execute: 300`.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -13165,6 +17168,8 @@ class Valves(BaseModel):
         "`deny`, separated by commas; also for tools of Open WebUI. Example: "
         "`delete_*=ask, shell=deny`.",
     )
+
+    # Cost
 
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
@@ -13187,23 +17192,8 @@ class Valves(BaseModel):
         "input has more tokens than this, or than half of the model's window; 0: never.",
     )
 
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5.",
-    )
-    CONNECT_TIMEOUT_SECONDS: int = Field(
-        default=30,
-        description="Time limit for opening a connection.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may take to begin its answer, 30 to 900.",
-    )
-    IDLE_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may send nothing within an answer, 30 to 900.",
-    )
+    # The network
+
     VERIFY_SSL: bool = Field(
         default=True,
         description="Check the server's certificate. Turn it off only for a test.",
@@ -13221,10 +17211,18 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
+    # Log and the rest
+
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
         "without secrets.",
+    )
+    EXPERT_JSON: str = Field(
+        default="",
+        description="A JSON object of settings that hardly any server needs, such as "
+        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
+        'them). Example: `{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -13245,6 +17243,7 @@ class Valves(BaseModel):
     def _leave_unset_empty(
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
+        """Give an unset text as null: Open WebUI's page saves no empty field."""
         return {name: None if v == "" else v for name, v in serialize(self).items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
@@ -13257,22 +17256,134 @@ class Valves(BaseModel):
     def _seal_values(cls, value: str) -> str:
         return seal_values(value)
 
-    @field_validator("MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON")
-    @classmethod
-    def _seal_servers(cls, value: str) -> str:
-        return seal_servers(value)
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.json_valves
+#
+# Valves of the pipeline that hold JSON objects, with their keys and ranges.
+#
+# docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
+# too, have its names (pipes/owui_manifold/expert.py).
+# --------------------------------------------------------------------------------------
 
 
+THIS_PLACE = "the valves of this pipeline"
+
+
+class AgentExpertSettings(BaseModel):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is sent again, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules.",
+    )
+
+
+class SandboxOptions(BaseModel):
+    """What SANDBOX_OPTIONS can hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seconds: int = Field(
+        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
+    )
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        le=16_384,
+        description="Memory of one run, for all its processes, 64 to 16384.",
+    )
+    disk_mb: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="Space for the files of one chat, 1 to 1024.",
+    )
+    wheels: str = Field(
+        default="",
+        description="Folder of wheels; the packages in them can be imported.",
+    )
+
+
+def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+    """Return what EXPERT_JSON says; defaults for what cannot be read."""
+    settings, _ = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+    )
+    return settings
+
+
+def read_sandbox_options(valves: Valves) -> SandboxOptions:
+    """Return what SANDBOX_OPTIONS says; defaults for what cannot be read."""
+    options, _ = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    return options
+
+
+def find_valve_problems(valves: Valves) -> list[str]:
+    """Return what is wrong with these valves, as messages for administrators."""
+    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, sandbox = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    problems = [*expert, *sandbox]
+    if timeouts:
+        problems.append(timeouts)
+    return problems
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.settings
+#
+# One call of the pipeline: who calls, and the settings from valves and request.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
-_USER_KEYS = ("id", "name", "email", "role")
+_MIN_COMPACTION_TOKENS = 1000
+"""The API refuses a lower threshold."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
+    """Which message of which chat is answered, or which task of the host."""
+
     model: str = ""
     chat_id: str = ""
     message_id: str = ""
@@ -13280,73 +17391,82 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
-    user: Mapping[str, str] = MappingProxyType({})
     tool_ids: frozenset[str] = frozenset()
+    """What Open WebUI may put in front of the names of its tools."""
     files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of the files that are attached to the chat."""
 
     @property
     def is_host(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer."""
         return bool(self.chat_id and self.message_id)
 
     @property
     def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
 def read_inlet_context(
     body: Mapping[str, Any], user: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
     metadata = as_mapping(body.get("metadata"))
     context: dict[str, Any] = {
         key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
     }
-    if (user or {}).get("role") == "admin":
+    if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
-    if user and forwards_user_info():
-        context["user"] = {key: user.get(key) for key in _USER_KEYS}
-    if tool_ids := as_list(metadata.get("tool_ids")):
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
         context["tool_ids"] = tool_ids
-    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
-        rows = map(as_mapping, files)
-        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
     return context
 
 
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    names: set[str] = set()
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") in ("file", "image") and row.get("id"):
-            name = str(row.get("name") or "file")
-            names.add(name := f"{number}-{name}" if name in names else name)
-            yield str(row["id"]), name
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
 
 
-def forwards_user_info() -> bool:
-    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
-
-
-def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
-    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
-
-
-def _read_tool_id(given: object) -> str:
-    tool_id = str(given).partition("|")[0]
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
         tool_id = tool_id.removeprefix(kind)
     return tool_id
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
-        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -13354,6 +17474,11 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
+
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
@@ -13362,94 +17487,129 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
 
-    def choose_text(self, key: str, otherwise: str) -> str:
-        given = self.body.get(key)
-        if isinstance(given, Mapping | list):
-            return json.dumps(given)
-        return given if isinstance(given, str) and given.strip() else otherwise
+    def choose_text(self, key: str, default: str) -> str:
+        """Return a text of the request; an object or list in it as JSON."""
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
 
 
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    valves, body, choose_text = question.valves, question.body, question.choose_text
-    iterations = body.get("maximum_iterations")
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    """Return the request to the agent; raises InvalidRequest."""
+    valves = question.valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
         notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.line(json.dumps(metadata.wire()))
+
     return AgentRequest(
         strategy=question.strategy,
-        model=choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL),
         messages=question.messages,
-        body=body,
+        body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=Persona(
-            choose_text("instruction", valves.INSTRUCTION),
-            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
-            valves.POLICY_STYLE,
-            find_preset(valves.PRESET, valves.PRESETS_DIR),
-        ),
-        budget=AgentLimits(
-            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
-            valves.MAXIMUM_SECONDS,
-            valves.MAXIMUM_TOKENS,
-        ),
-        own_tools=OwnToolSettings(
-            question.tools,
-            Approver(
-                rules,
-                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
-            ),
-            CallLimits(
-                seconds=valves.TOOL_TIMEOUT_SECONDS,
-                characters=valves.TOOL_OUTPUT_CHARACTERS,
-            ),
-            question.can_ask,
-            valves.DELEGATION,
-            question.store_file,
-        ),
-        query=choose_text("query", ""),
-        context=body.get("context") or valves.CONTEXT or None,
+        persona=_build_persona(question),
+        budget=_build_agent_limits(question),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key or server_secret(),
         log=log.line,
         debug=valves.DEBUG,
-        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+        on_end=log_metadata,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    """Return who the agent is: the request decides before the valves."""
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_agent_limits(question: AgentInput) -> AgentLimits:
+    """Return when the agent has to answer."""
+    valves = question.valves
+    return AgentLimits(
+        iterations=clamp_number(
+            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        ),
+        seconds=valves.MAXIMUM_SECONDS,
+        tokens=valves.MAXIMUM_TOKENS,
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=default_seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
     )
 
 
 def shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
-    given = question.body.get(name)
-    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return default if given is None else read_bool(name, given)
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
+    """Return the API key, or nothing if there is none that can be read."""
     with suppress(InvalidRequest):
         return _read_api_key(valves)
     return ""
 
 
 def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
     key = reveal_secret(valves.API_KEY, "API_KEY")
     return key or os.environ.get("OPENAI_API_KEY", "").strip()
 
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
-    takes_token = valves.AUTH == "entra_id"
-    if not key and not takes_token:
+    if not key:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -13459,8 +17619,7 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key="" if takes_token else key,
-        token=key if valves.AUTH == "bearer" else "",
+        api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
@@ -13472,87 +17631,79 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if given is not None:
-        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    raise valve_error(problem, example, place="the valves of this pipeline")
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if headers is None:
+        raise valve_error(
+            "EXTRA_HEADERS is not a JSON object of texts",
+            '{"X-Team": "blue"}',
+            place=THIS_PLACE,
+        )
+    return {
+        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
+    }
 
 
 def _build_run_limits(valves: Valves) -> Limits:
+    """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
     timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
     )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    valves, caller = question.valves, question.caller
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    most = valves.COMPACTION_TOKENS
-    window = model.facts.context or 2 * most
-    threshold = max(min(most, window // 2), 1000)  # the API refuses less
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = most and not endpoint.is_azure
-    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
-        stream=streams and valves.ENABLE_STREAM,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction if compacts else None,
+            "context_management": _build_compaction(question, endpoint),
         },
     )
 
 
-# gpt5_agent.shell.identity
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
 
-_HEADERS: Mapping[str, tuple[str, str]] = {
-    "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
-    "id": ("USER_INFO_HEADER_USER_ID", "User-Id"),
-    "email": ("USER_INFO_HEADER_USER_EMAIL", "User-Email"),
-    "role": ("USER_INFO_HEADER_USER_ROLE", "User-Role"),
-    "chat": ("SESSION_INFO_HEADER_CHAT_ID", "Chat-Id"),
-}
-
-
-async def open_endpoint(
-    valves: Valves, caller: PipelineCaller, tokens: EntraTokens, log: AgentLog
-) -> Endpoint:
-    endpoint = build_endpoint(valves, log)
-    if valves.AUTH == "entra_id":
-        scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
-        endpoint = replace(endpoint, token=await tokens.token(scope))
-        log.hide([endpoint.token])
-    if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
-        headers = {**_user_headers(caller), **endpoint.extra_headers}
-        endpoint = replace(endpoint, extra_headers=headers)
-    return endpoint
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    valves = question.valves
+    threshold = valves.COMPACTION_TOKENS
+    if threshold == 0 or endpoint.is_azure:
+        return None
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    window = model.facts.context_window
+    if window:
+        threshold = min(threshold, window // 2)
+    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
+    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
-def _user_headers(caller: PipelineCaller) -> dict[str, str]:
-    if not (caller.user and forwards_user_info()):
-        return {}
-    told = {**caller.user, "chat": caller.chat_id}
-    return {
-        os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
-            told[key].strip(), safe=" @+:", errors="replace"
-        )
-        for key, (variable, name) in _HEADERS.items()
-        if told.get(key)
-    }
-
-
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.own_tools
+#
+# The agent's own tools for one answer: those of the sandbox.
+#
+# Only the sandbox files of a chat are kept between answers, for a limited time.
+# --------------------------------------------------------------------------------------
 
 
 class _SandboxTool(NamedTuple):
+    """One tool of the sandbox; `chat` selects the workspace."""
+
     name: str
     description: str
     args: Mapping[str, Any]
@@ -13561,6 +17712,7 @@ class _SandboxTool(NamedTuple):
     files: HostFiles
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run it with the attached files there; return the text, then the files."""
         problems = []
         for file_id, name in self.files.attached:
             read = partial(self.files.read, file_id)
@@ -13574,127 +17726,141 @@ class _SandboxTool(NamedTuple):
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    left = MAX_TOOL_FILE_BYTES
+    """Yield the files as parts, together no larger than one file may be.
+
+    A file that a later run has removed is left out.
+    """
+    bytes_left = MAX_TOOL_FILE_BYTES
     for file in files:
-        content = _read_content(file, left)
+        content = _read_content(file, bytes_left)
         if content is None:
             text = f"{file.name} is not shown: files of one call may have 5 MB in all."
             yield {"type": "text", "text": text}
             continue
-        left -= len(content)
-        part = {"type": "blob", "data": content, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
+        bytes_left -= len(content)
+        yield {
+            "type": "blob",
+            "data": content,
+            "mimeType": file.media_type,
+            "name": file.name,
+        }
 
 
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
+def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
+    """Return the content of a file; None if it is gone or too large."""
     try:
         with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
+            content = opened.read(max_bytes + 1)
     except OSError:
         return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
+    return content if len(content) <= max_bytes else None
 
 
 def hourly_texts() -> RecentTexts:
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    """Return texts that are new again after an hour."""
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
+    """Return the files of a chat; `log` hides the key.
+
+    A key that cannot be read is none: it must not cost the answer.
+    """
+    try:
+        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    except InvalidRequest:
+        key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 
 
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
+
+
 class OwnToolPool:
+    """What all answers of a pipeline share; everything is opened on first use."""
+
     def __init__(self) -> None:
-        self._servers = ToolServers()
+        """Open nothing yet."""
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        self._logged = hourly_texts()
 
-    @asynccontextmanager
     async def open_tools(
-        self,
-        valves: Valves,
-        chat: str,
-        log: AgentLog,
-        files: HostFiles,
-        tell: Callable[[str], object] = str,
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for remark in (*opened.problems, *opened.remarks):
-                if self._logged.first_time(remark):
-                    log.warn(remark)
-            for problem in opened.problems:
-                tell(f"Tools are missing: {problem}")
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*sandbox_tools, *remote)
-
-    async def close(self) -> None:
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
         self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> list[_SandboxTool]:
+    ) -> tuple[Tool, ...]:
+        """Return the tools of an answer; a sandbox that cannot be used offers none."""
         if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
+            return ()
+        sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
             reason = describe_exception(error)
             log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        own = (sandbox, chat, files)
-        return [
-            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            return ()
+        return tuple(
+            _SandboxTool(
+                spec["name"],
+                spec["description"],
+                spec["parameters"],
+                sandbox,
+                chat,
+                files,
+            )
             for spec in specs
-        ]
+        )
+
+    async def close(self) -> None:
+        """End all runs, and remove the files of the chats."""
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
+
+    def _open_sandbox(self, valves: Valves) -> SandboxTools:
+        """Return the sandbox with the limits and packages of the valves."""
+        limits = _build_sandbox_limits(valves)
+        wheels = read_sandbox_options(valves).wheels.strip()
+        key = (limits, wheels)
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            log = AgentLog("sandbox")
+            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+        return self._sandboxes[key]
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    """Return the limits of the valves, in seconds, bytes and characters."""
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.views
+#
+# Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+#
+# Open WebUI stores the end of each step as a status line, and forwards the `agent:...`
+# events to its listeners.
+# --------------------------------------------------------------------------------------
+
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -13705,65 +17871,114 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    return {"execution_metadata": metadata.wire()} if metadata else {}
+    """Return the field of a result that holds the metadata; empty without any."""
+    if metadata is None:
+        return {}
+    return {"execution_metadata": metadata.wire()}
 
 
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
-    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    """Yield the pictures of a tool, which the host stores as files."""
+    if not isinstance(event, ToolOutput):
+        return
+    images = [
+        {"type": "image_url", "image_url": {"url": url}}
+        for url in event.card.get("images", ())
+    ]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
 def _read_note(event: RunEvent) -> str:
-    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
-    return "\n\n".join(notes)
+    """Return what a person reads of the files of a tool; empty for other events."""
+    if not isinstance(event, ToolOutput):
+        return ""
+    return "\n\n".join(event.card.get("notes", ()))
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
+    """Return a text of the context as a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        data = chunk["event"]["data"]
-        data["source"]["url"] = data["metadata"][0]["source"] = source.url
+        shown = chunk["event"]["data"]
+        shown["source"]["url"] = source.url
+        # `[1]` in a text refers to the first distinct value of this key.
+        shown["metadata"][0]["source"] = source.url
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
+    """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe()
-    if notes:
-        line += f", {notes} note{'s'[: notes != 1]}"
+    if note_count:
+        line = f"{line}, {plural(note_count, 'note')}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
-def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
-    data = {"description": line, "done": True, "action": action, **more}
-    return host_event("status", data)
+def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
+    """Return a line above the answer; the host stores its `fields` with it."""
+    return host_event(
+        "status", {"description": line, "done": True, "action": action, **fields}
+    )
 
 
 def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
-    step = event.step if isinstance(event, StepEnded) else event
-    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
-    detail = {"detail": event.detail} if event.detail else {}
+    """Return a step of the log; the host stores the ends as status lines."""
     if isinstance(event, StepStarted):
-        data = {**fields, "parent": step.parent, "status": "start", **detail}
-        return host_event("agent:log", data)
-    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
-    tokens = {"tokens": event.usage.total} if event.usage else {}
-    more = {**fields, **tokens, **detail}
-    return _build_status_chunk(format_step(event), "agent_log", more)
+        return host_event("agent:log", _build_started_step(event))
+    return _build_status_chunk(
+        format_step(event), "agent_log", _build_ended_step(event)
+    )
+
+
+def _build_started_step(step: StepStarted) -> dict[str, Any]:
+    """Return a step that begins as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": step.id,
+        "kind": step.kind,
+        "label": step.label,
+        "parent": step.parent,
+        "status": "start",
+    }
+    if step.detail:
+        fields["detail"] = step.detail
+    return fields
+
+
+def _build_ended_step(event: StepEnded) -> dict[str, Any]:
+    """Return a step that has ended as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": event.step.id,
+        "kind": event.step.kind,
+        "label": event.step.label,
+        "status": "finish",
+        "seconds": round(event.seconds, 3),
+    }
+    if event.usage:
+        fields["tokens"] = event.usage.total
+    if event.detail:
+        fields["detail"] = event.detail
+    return fields
 
 
 class HostRenderer:
+    """Shows a run in Open WebUI."""
+
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
+        """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin, self._sign = origin, sign
-        self._first_place = self._note_count = 0
+        self._origin = origin
+        self._sign = sign
+        self._round_start = 0
+        """How many items were shown before the current round."""
+        self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
                 self._begin_step(event)
@@ -13782,64 +17997,91 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        items, ending = self._native.shown.items, self._run_end.ending
+        """Return the complete answer, with the output that the host stores.
+
+        The page shows no finish_reason: an answer that ended early needs its sentence.
+        """
+        items = self._native.shown.items
+        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
-        early = error_chunk(ending.sentence) if ending.is_failure else {}
-        stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
+        if ending.is_failure:
+            result |= error_chunk(ending.sentence)
+        if items:
+            result["output"] = items
+        return result | _metadata_fields(self._metadata)
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if (
-            isinstance(event, StepStarted)
-            and event.kind == "round"
-            and not event.parent
-        ):
-            self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.shown.items)
+        """Remember where a round of the answer begins; tasks have rounds of their own."""
+        match event:
+            case StepStarted(kind="round", parent=""):
+                self._thoughts.begin_round(may_call=event.may_call)
+                self._round_start = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        self._note_count += isinstance(event, Status)
+        """Yield an event of the API's run, then the files of a tool."""
+        if isinstance(event, Status):
+            self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.shown.items)
-            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-            yield from self._native.render(ItemAdded(index, item))
-            yield from self._native.render(ItemDone(index, item, shown=note))
+        note = _read_note(event)
+        if note:
+            yield from self._render_note(note)
         yield from _build_image_chunks(event)
 
+    def _render_note(self, note: str) -> Iterator[Chunk]:
+        """Yield a note as if the model had said it; its index is no other item's."""
+        index = -1 - len(self._native.shown.items)
+        item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+        yield from self._native.render(ItemAdded(index, item))
+        yield from self._native.render(ItemDone(index, item, shown=note))
+
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        place = self._thought_place()
-        if place is None and (event.goes_on or event.notes.get("allowed")):
-            yield from self._render_shown(self._thoughts.build_carrier())
-            place = self._thought_place()
-        if place is not None:
-            pairs = [
-                (item, self._thoughts.get_text(index)) for index, item in event.items
-            ]
-            details = write_details(
-                event.name, pairs, self._origin, event.notes, self._sign
-            )
-            thought = {**self._native.shown.items[place], "reasoning_details": details}
-            yield self._native.shown.end(place, thought)
+        """Yield the thought of a round again, now with its details.
 
-    def _thought_place(self) -> int | None:
+        If there is no thought, one is made where the host goes on, or where approvals
+        for the chat have to be kept.
+        """
+        thought_index = self._find_thought()
+        needs_carrier = event.continues or bool(event.notes.get("allowed"))
+        if thought_index is None and needs_carrier:
+            yield from self._render_shown(self._thoughts.build_carrier())
+            thought_index = self._find_thought()
+        if thought_index is None:
+            return
+        items_and_texts = [
+            (item, self._thoughts.get_text(index)) for index, item in event.items
+        ]
+        details = write_details(
+            event.name, items_and_texts, self._origin, event.notes, self._sign
+        )
+        thought = self._native.shown.items[thought_index]
+        carrier = {**thought, "reasoning_details": details}
+        yield self._native.shown.end(thought_index, carrier)
+
+    def _find_thought(self) -> int | None:
+        """Return the index of the round's first thought among the items shown."""
         items = self._native.shown.items
-        places = range(self._first_place, len(items))
-        return next((place for place in places if is_reasoning(items[place])), None)
+        for index in range(self._round_start, len(items)):
+            if is_reasoning(items[index]):
+                return index
+        return None
 
 
 class ClientRenderer:
+    """Shows a run as chunks of a chat completion."""
+
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
+        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -13847,6 +18089,7 @@ class ClientRenderer:
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round", parent=""):
                 self._thoughts.begin_round(may_call=event.may_call)
@@ -13858,17 +18101,20 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if note := _read_note(event):
+                note = _read_note(event)
+                if note:
                     yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
+        """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
+        """Keep what a result consists of."""
         match shown:
             case ItemDone() | ToolOutput():
                 self._items[shown.output_index] = shown.item
@@ -13876,7 +18122,14 @@ class ClientRenderer:
                 self._run_end = shown
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.answers
+#
+# Answers one call of the pipeline: a chat as a stream or as one result, or a task.
+#
+# Nothing is raised: an exception would remove what is already shown.
+# --------------------------------------------------------------------------------------
+
 
 DONE_LINE = "data: [DONE]"
 
@@ -13890,15 +18143,17 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
+    """One call of the pipeline, with what is needed to answer it."""
+
     question: AgentInput
     caller: PipelineCaller
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
-    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
+    """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
             yield _convert_to_chunk(await _run_task(call))
@@ -13913,6 +18168,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
+    """Return the complete answer as one result."""
     try:
         if call.caller.task:
             return await _run_task(call)
@@ -13920,7 +18176,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(*_make_completion_fields(call.caller))
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -13929,18 +18185,16 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    question, caller, log = call.question, call.caller, call.log
-    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
+    """Open the tools of an answer; give the agent's events and their renderer."""
+    caller = call.caller
+    log = call.log
+    valves = call.question.valves
+    endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    valves, pool = question.valves, call.own_tools
-    files, notices = open_host_files(valves, caller, log), list(question.notices)
-    async with (
-        aclosing(files),
-        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
-    ):
-        store_file = files.store if caller.is_host else None
-        question = question._replace(
-            tools=tools, store_file=store_file, notices=tuple(notices)
+    async with aclosing(open_host_files(valves, caller, log)) as files:
+        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        question = call.question._replace(
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
@@ -13949,19 +18203,24 @@ async def _open_run(
 
 
 def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits: bool
+    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
 ) -> _Renderer:
+    """Return the renderer of the reader: Open WebUI or a plain client."""
     if not caller.is_host:
-        return ClientRenderer(emits, *_make_completion_fields(caller))
+        return ClientRenderer(
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+        )
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
+    origin = origin_at(family, request.endpoint)
+    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
-    text, log = "", call.log
+    """Return a title, tags or the like, without the loop; empty if it failed."""
+    log = call.log
+    text = ""
     try:
-        valves, caller = call.question.valves, call.caller
-        endpoint = await open_endpoint(valves, caller, call.tokens, log)
+        endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -13980,6 +18239,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
+    """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -13987,195 +18247,292 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
+    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+def _new_completion_id() -> str:
+    """Return the id of a chat completion."""
+    return f"chatcmpl-{new_ulid()}"
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
+    """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        sentence = str(error)
-        log.warn(f"nothing was sent: {sentence}")
+        message = str(error)
+        log.warn(f"nothing was sent: {message}")
     else:
-        sentence = _INTERNAL_ERROR
+        message = _INTERNAL_ERROR
         log.warn(describe_exception(error))
-    return f"{sentence} (Error id: {log.run_id})"
+    return f"{message} (Error id: {log.run_id})"
 
 
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.request_keys
+#
+# What a request may set; everything else is the administrator's.
+#
+# Whoever may chat writes the body of a request: a person on Open WebUI's page through
+# custom parameters, or any client of the Pipelines server.
+# --------------------------------------------------------------------------------------
+
 
 _CHAT_KEYS = frozenset(
     {
-        *("model", "messages", "stream", CONTEXT_KEY),
-        *("tools", "tool_choice"),
-        *("response_format", "json_schema", "stop"),
-        *("temperature", "top_p", "top_logprobs"),
-        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+        "model",
+        "messages",
+        "stream",
+        CONTEXT_KEY,
+        # The sender runs these tools: only functions are offered to the model.
+        "tools",
+        "tool_choice",
+        "response_format",
+        "json_schema",
+        "stop",
+        "temperature",
+        "top_p",
+        "top_logprobs",
+        # The model's own limit is the default, so these only make an answer shorter.
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
     }
 )
+"""What every client of chats needs; it costs nothing more and changes no rule."""
 
-_FIELDS: Mapping[str, Mapping[str, str]] = {
+_FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
+"""Fields of the API's objects, with the keys that mean the same."""
 
-_SETTINGS = {
-    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
-    *("context", "query", "emit_intermediate_thoughts"),
-    *("reasoning_effort", "reasoning_summary", "verbosity"),
-    *ResponsesRequest.model_fields,
-}
-
+_SETTINGS = frozenset(
+    {
+        "agent_model",
+        "instruction",
+        "prompt_policy_overrides",
+        "maximum_iterations",
+        "context",
+        "query",
+        "emit_intermediate_thoughts",
+        "reasoning_effort",
+        "reasoning_summary",
+        "verbosity",
+    }
+).union(ResponsesRequest.model_fields)
+"""The keys that mean something here or to the API; others are dropped anyway."""
 
 _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
+"""Keys of the API that no setting opens."""
 
 
-def opening_error(may_set: str) -> str:
-    words = map(str.strip, may_set.lower().split(","))
-    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
-    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
-
-
-_NO_NAME = "No key that requests may set has such a name."
+def find_unknown_keys(may_set: str) -> str:
+    """Return the message about words of `caller_may_set` that name no key, if any."""
+    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    advice = "No key that requests may set has such a name."
+    return unknown_words(
+        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
+    )
 
 
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
-    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    """Return what a request may set, and the names of the settings left out.
+
+    `may_set` is `caller_may_set` of EXPERT_JSON.
+    """
+    allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
-        fields = _FIELDS.get(key, {})
         if key in allowed:
             kept[key] = value
-        elif fields and isinstance(value, Mapping):
-            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
-            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif key in _FIELD_KEYS and isinstance(value, Mapping):
+            kept[key], refused_fields = _select_fields(key, value, allowed)
+            refused |= refused_fields
         elif value is not None:
             refused.add(key)
     return kept, sorted(refused & _SETTINGS)
 
 
+def _select_fields(
+    key: str, fields: Mapping[str, Any], allowed: Collection[str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the allowed fields of an object, and the keys of the settings left out."""
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for field, value in fields.items():
+        setting = _FIELD_KEYS[key].get(field, key)
+        if setting in allowed:
+            kept[field] = value
+        else:
+            refused.add(setting)
+    return kept, refused
+
+
+def _split_words(may_set: str) -> list[str]:
+    """Return the words of `caller_may_set`."""
+    return [word.strip() for word in may_set.lower().split(",")]
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.pipeline
+#
+# The story of a question, from the Pipelines server's call to the last piece.
+# --------------------------------------------------------------------------------------
+
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
 _MIN_THREADS = 400
+"""The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
-    "this answer. Ask again."
+    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
+    "answer. Ask again."
 )
 
 
 class _UnloggedAnswer(dict[str, Any]):
+    """A complete answer; the server writes its `repr` to the log."""
+
     def __repr__(self) -> str:
+        """Return nothing of the content."""
         return "a whole answer"
 
 
 class Pipeline:
+    """Two agents, which share one loop."""
+
     Valves = Valves
 
     def __init__(self) -> None:
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._tokens = EntraTokens()
-        self._refusals = RecentTexts()
-        self._told = hourly_texts()
+        self._logged = RecentTexts()
+        """What the log has said today about requests and valves."""
+        self._shown_notices = hourly_texts()
         self._secret = ""
-        self._unhook: Callable[[], object] = str
+        """What signs the context while there is no API key."""
+        self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
-        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
+        """Return the agents as models."""
+        return [
+            {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
+        ]
 
     async def on_startup(self) -> None:
+        """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
-        self._unhook = close_on_sigterm(self._bridge)
+        self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
-        self._unhook()
+        """End all answers and close everything."""
+        if self._restore_sigterm is not None:
+            self._restore_sigterm()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Put what is known of the chat into the body: `pipe` gets no metadata.
+
+        It is signed, because Open WebUI also passes on bodies that saw no inlet.
+        """
         context = read_inlet_context(body, user)
         return {**body, CONTEXT_KEY: sign_object(context, self._sign())}
 
     def pipe(
         self,
-        user_message: str | None,
+        user_message: str | None,  # noqa: ARG002 - the server passes it by this name
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        del user_message  # the last message of the user, which `messages` has
+        """Return an iterator if the caller streams, else one complete result.
+
+        `user_message` is the last message of the user, which `messages` has.
+        """
         if not self._is_from_inlet(body):
-            body = {key: body[key] for key in body if key != CONTEXT_KEY}
+            body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id,
-            messages,
-            body,
-            self.valves,
-            caller.can_ask,
+            strategy=model_id,
+            messages=messages,
+            body=self._select_keys(body, caller, log),
+            valves=self.valves,
+            can_ask=caller.can_ask,
             caller=caller,
-            notices=self._notices(log),
-            is_new=self._told.first_time,
+            notices=self._find_notices(log),
+            is_new=self._shown_notices.first_time,
         )
-        shared = (self._connections, self._own_tools, log, self._tokens)
-        call = PipelineCall(question, caller, *shared)
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
             return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
-            return iter((error, DONE_LINE)) if caller.streams else error
+            if caller.streams:
+                return iter((error, DONE_LINE))
+            return error
 
     def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
+        """Say whether the context of a body is ours, and about the user who sends it.
+
+        Open WebUI itself names that user. The server lets anybody who can reach it ask
+        the inlet.
+        """
         context = as_mapping(body.get(CONTEXT_KEY))
         sender = value_at(body, "user", "id")
-        named = (context.get("user_id"), value_at(context, "user", "id"))
-        is_other = sender and any(one not in (None, sender) for one in named)
-        return not is_other and is_signed(context, self._sign())
+        if sender and context.get("user_id") not in (None, sender):
+            return False
+        return is_signed(context, self._sign())
 
     def _sign(self) -> Sign:
-        key = read_api_key(self.valves)
-        if not key:
+        """Return what signs the context; all copies of the pipeline have the API key."""
+        secret = read_api_key(self.valves)
+        if not secret:
             self._secret = self._secret or server_secret()
-        return signer(key or self._secret, "gpt5_agent context")
+            secret = self._secret
+        return signer(secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
     ) -> dict[str, Any]:
-        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        """Return what a body may set; log once a caller what is left out."""
+        may_set = read_expert_settings(self.valves).caller_may_set
+        kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [
-            name for name in refused if self._refusals.first_time(f"{who} {name}")
-        ]:
+        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
+        if new:
             log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (the valve "
-                "REQUEST_MAY_SET says what a request may set)"
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
             )
         return kept
 
-    def _notices(self, log: AgentLog) -> tuple[str, ...]:
-        sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        if sentence and self._refusals.first_time(sentence):
-            log.warn(sentence)
-        return (sentence,) if sentence else ()
+    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+        """Return, and log once, what is wrong with the valves."""
+        messages = find_valve_problems(self.valves)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        unknown_keys = find_unknown_keys(may_set)
+        if unknown_keys:
+            messages.append(unknown_keys)
+        for message in messages:
+            if self._logged.first_time(message):
+                log.warn(message)
+        return tuple(messages)
 
     async def _close_all(self) -> None:
         await self._own_tools.close()
@@ -14183,6 +18540,7 @@ class Pipeline:
 
 
 def _raise_thread_limit() -> None:
+    """Raise the limit of the running loop; without anyio there is none."""
     try:
         threads = import_module("anyio.to_thread")
     except ImportError:

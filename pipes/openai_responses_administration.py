@@ -6,13 +6,18 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
 
-Built by scripts/bundle.py from pipes/; do not edit.
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Filter.
 """
 
 import asyncio
+import gc
 import hashlib
 import json
+import math
+import random
 import re
+import secrets
 import time
 from asyncio import timeout
 from base64 import b64encode
@@ -36,38 +41,34 @@ from importlib import import_module
 from inspect import signature
 from itertools import islice
 from time import monotonic
+from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple
-from urllib.parse import SplitResult, quote, quote_plus, urlsplit, urlunsplit
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-# openai_responses.clock
-
-
-def unix_seconds() -> int:
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    return time.monotonic()
-
-
-def utc_today() -> date:
-    return datetime.now(UTC).date()
-
-
-def hex_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
+# --------------------------------------------------------------------------------------
 # openai_responses.json_input
+#
+# JSON that others wrote, which may be invalid.
+# --------------------------------------------------------------------------------------
+
 
 JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
         if not is_too_deep(value):
@@ -76,25 +77,299 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 
 def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
+    return len(text) + _VALUE_BYTES * values
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        value = load_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
+        return None
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
+        return default
+
+
+_KILOBYTE = 1024
+
+
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) // _KILOBYTE
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_MAX_VALUE_DEPTH = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for more than `most`, and for too many levels.
+    """
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
+            if size > most:
+                raise JsonTooLarge
+        if depth >= _MAX_VALUE_DEPTH:
+            raise JsonTooLarge
+    return size
+
+
+def fits_form(value: object, form: Any) -> bool:
+    """Say whether a JSON value has a form.
+
+    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
+    form of its values, an object the forms of its keys; anything else is called.
+    """
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
+        case dict():
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
+    return bool(form(value))
 
 
 def as_mapping(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+#
+# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+# they sort by time. A package for them would have to be installed on the user's server.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.errors
+#
+# The exceptions of this package, and the API's own error.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server or the run took too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  ├─ AnswerTooLarge         an answer that is not read on
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is our own sentence for a person, without body, header or key.
+# --------------------------------------------------------------------------------------
+
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -102,6 +377,11 @@ _NAMED_PLACE = re.compile(
 
 
 class ApiError(NamedTuple):
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
+
+    `message` is never shown: it can quote a key or a prompt.
+    """
+
     code: str | None = None
     type: str | None = None
     param: str | None = None
@@ -109,19 +389,28 @@ class ApiError(NamedTuple):
 
     @property
     def text(self) -> str:
+        """The place and the words."""
         return f"{self.param} {self.message}"
 
     @property
     def place(self) -> re.Match[str] | None:
+        """The list, the number and the path of the item or tool that is named."""
         return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
         code = self.code or ""
         return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
 
 
 class Failure(NamedTuple):
+    """A failure before the first event.
+
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
+    """
+
     status: int | None = None
     error: ApiError = ApiError()
     retry_after: float | None = None
@@ -129,25 +418,168 @@ class Failure(NamedTuple):
 
 
 class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
     failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
     is_final = False
+    """Whether nothing more of the response is read."""
     was_sent = False
+    """Whether the server may be working on the request."""
     status = 0
+    """That of HTTP, if there was an answer."""
 
 
-class InvalidRequest(ResponsesError): ...
+class InvalidRequest(ResponsesError):
+    """A request that is not sent."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
     )
 
 
+PIPE_VALVES = "the valves of this pipe"
+
+
+class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
+    failure = Failure()
+
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
+
+
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    is_final = True
+
+    def __init__(self) -> None:
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read; the answer is asked for in one piece."""
+
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+
+
+class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
+        super().__init__(sentence)
+        self.failure: Failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
+        self.request_id = request_id
+
+
+def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+        wire = wire["error"]
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
+    number = fields.get("code")
+    if isinstance(number, int) and 400 <= number < 600:
+        fields = {**fields, "code": str(number)}
+    code, kind, param = (
+        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+    )
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
+
+
+def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
 
 _REDACTED = "[redacted]"
 
@@ -180,46 +612,137 @@ _LOOKS_SECRET = re.compile(
     ),
     re.IGNORECASE,
 )
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
 
 
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -228,6 +751,14 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
+    means that requests have the form that other servers than OpenAI's accept,
+    `openai_compatible` that the server takes whatever OpenAI takes.
+    """
+
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     organization: str = ""
@@ -237,22 +768,34 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
-        base = _normalize_base_url(self.base_url)
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -260,75 +803,159 @@ class Endpoint:
 
     @property
     def is_openai(self) -> bool:
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
         return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        """Return the headers of a request; those of the administrator have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
 def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.entra
+#
+# Tokens of Microsoft Entra ID, for servers of Azure that take no key.
+#
+# The package `azure-identity` finds out who this server is: a managed identity, a workload
+# identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
+# or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
+# The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
+# --------------------------------------------------------------------------------------
+
 
 _RENEWED_BEFORE = 300
-_LONGEST_REASON = 300
+"""Seconds before a token's end from which on another is asked for."""
+_MAX_REASON_CHARACTERS = 300
 
 
 class EntraTokens:
+    """The token of each scope; one at a time is asked for, in a thread."""
+
     def __init__(self) -> None:
+        """Know none yet."""
         self._credential: Any = None
         self._known: dict[str, tuple[str, int]] = {}
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
+        """Return a token that holds for some minutes yet; raises InvalidRequest.
+
+        If there is no other, the one that ends is used until then.
+        """
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
@@ -337,185 +964,1049 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                self._forget_ended()
                 self._known[scope] = token, end
         return token
 
+    def _forget_ended(self) -> None:
+        """Forget tokens of earlier settings."""
+        now = unix_seconds()
+        for scope in list(self._known):
+            _, end = self._known[scope]
+            if end <= now:
+                del self._known[scope]
+
     def _ask(self, scope: str) -> tuple[str, int]:
+        """Return a token and its last second."""
         try:
             if self._credential is None:
                 identity = import_module("azure.identity")
                 self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
+            token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
                 "AUTH is `entra_id`, but this server has no package azure-identity. An "
                 "administrator has to install it, or to choose another AUTH."
             ) from None
         except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
                 "Microsoft Entra ID gave this server no token. An administrator has to "
                 f"look at the identity of this server. It said: {reason}"
             ) from None
-        return str(made.token), int(made.expires_on)
+        return str(token.token), int(token.expires_on)
 
 
 def entra_scope(endpoint: Endpoint) -> str:
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    """Return what a token for a server of Azure is asked for, by its cloud."""
+    cloud = "com"
+    if endpoint.is_azure:
+        cloud = endpoint.host.rpartition(".azure.")[2]
     return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
-# openai_responses.models.catalog
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-
-
-# openai_responses.models.resolve
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+# --------------------------------------------------------------------------------------
+# openai_responses.models.facts
+#
+# What is known about a model: what it accepts, its limits and its prices.
+# --------------------------------------------------------------------------------------
 
 
 class ModelPrices(NamedTuple):
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
+
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
 class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown.
+
+    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
+    deployment): a model that does not reason refuses `reasoning` and its `include` with
+    a 400, and a reasoning model works without them. So they are sent only if an effort
+    is asked for.
+    """
+
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
+    """Lowest first; empty: none, or unknown."""
     default_effort: str | None = None
+    """What the API uses when none is sent."""
     sampling: str = "always"
+    """Or "with_none", "never": temperature, top_p, logprobs."""
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
     hosted: bool = False
+    """It takes the tools that OpenAI itself runs."""
     lacks: tuple[str, ...] = ()
+    """Types of such tools that it does not take."""
     vision: bool = True
     prefix_bound: bool = False
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
     appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False
+    """It takes `configuration_update` items."""
     pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
     all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
     diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
     long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
-    context: int | None = None
+    """It costs 10 % more at OpenAI's hosts of a region."""
+    context_window: int | None = None
+    """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
+    """False: the name says nothing, the facts are cautious."""
 
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
 
 _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
+    """What a name stands for.
+
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    """
+
     id: str
     family: str
     effort: str | None
@@ -524,9 +2015,11 @@ class ResolvedModel(NamedTuple):
     pro: bool = False
 
     def lowest_effort(self) -> str | None:
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
@@ -535,20 +2028,43 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
     if name in overrides:
         return overrides[name]
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -560,17 +2076,29 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
     if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
     if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
     return None
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -583,101 +2111,808 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
 def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
 
 
-def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
 
 
 _SIZES = ("mini", "nano", "pro")
 
 
-_YES_OR_NO_FACTS = frozenset(
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
 
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.items
+#
+# The API's items: their kinds, their texts, and pairs of calls and outputs.
+#
+# An item stays the dict that the API sent; unknown fields are sent back unchanged. What
+# the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
+# --------------------------------------------------------------------------------------
+
+
+Item = dict[str, Any]
+
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
+"""Input items that change the request from their place on."""
+
+
+class _ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    tool: str = ""
+    """The hosted tool that makes it, if any."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+    include: str = ""
+    """What a request must ask for to get all of it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
+    ),
+    "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
+        is_call=True,
+        is_cited=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
+        is_call=True,
+        is_cited=True,
+        refused_at_minimal=True,
+    ),
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+    ),
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+    ),
+}
+"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
+_CALLS = tuple(CALL_OUTPUTS)
+"""They are compared, not hashed."""
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
+
+
+def item_type(item: JsonObject) -> str:
+    """Return the type; a message in its short form has none."""
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
+    return kind if isinstance(kind, str) else ""
+
+
+def kind_of(item: JsonObject) -> _ItemKind:
+    """Return what is known of its type."""
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: JsonObject) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+
+
+def is_call(item: JsonObject) -> bool:
+    """Say whether our side has to answer `item`."""
+    return item.get("type") in _CALLS
+
+
+def is_call_output(item: JsonObject) -> bool:
+    """Say whether `item` answers a call."""
+    return item.get("type") in _OUTPUTS
+
+
+def is_paired(item: JsonObject) -> bool:
+    """Say whether `item` is one of a call and its output."""
+    return is_call(item) or is_call_output(item)
+
+
+def is_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is a reasoning item."""
+    return item.get("type") == "reasoning"
+
+
+def is_commentary(item: JsonObject) -> bool:
+    """Say whether `item` is a message about the work on the answer."""
+    return item.get("phase") == "commentary" and item_type(item) == "message"
+
+
+def has_encrypted_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning that the model can read again."""
+    return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def has_plain_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md).
+    """
+    is_plain = is_reasoning(item) and not item.get("encrypted_content")
+    return is_plain and has_text(item)
+
+
+def is_encrypted(item: JsonObject) -> bool:
+    """Say whether only those who made `item` can read it."""
+    return kind_of(item).is_encrypted
+
+
+def is_compaction(item: JsonObject) -> bool:
+    """Say whether `item` replaces all items before it."""
+    return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
+
+
+def since_compaction(items: Sequence[Item]) -> list[Item]:
+    """Return `items` from the last compaction on, behind the chat's instructions."""
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
+        return list(items)
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
+
+
+def text_message(role: object, text: str) -> Item:
+    """Return a message with one text, in the form that the API has for its role."""
+    if role == "assistant":
+        part: Item = {"type": "output_text", "text": text, "annotations": []}
+    else:
+        part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def message_text(item: JsonObject) -> str:
+    """Return the text and the refusals of a message."""
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(part_text(part) for part in content_parts(content))
+
+
+def has_text(item: JsonObject) -> bool:
+    """Say whether `item` holds a text that deltas grow."""
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
+
+
+def content_parts(content: object) -> list[Item]:
+    """Return the objects in a content."""
+    return [part for part in as_list(content) if isinstance(part, dict)]
+
+
+def part_text(part: JsonObject) -> str:
+    """Return the text of a content part."""
+    return as_text(part.get("text") or part.get("refusal"))
+
+
+def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls without an output."""
+    answered = {item.get("call_id") for item in items if is_call_output(item)}
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
+
+
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    """Say of each item whether it is one of a pair of a call and its output.
+
+    An output answers an earlier call of its own kind; a `call_id` counts once. Of some
+    calls only the place is known, not the name.
+    """
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
+            continue
+        kind = item.get("type")
+        if kind in _CALLS:
+            if item.get("name"):
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
+            waiting[call_id] = None
+    return has_pair
+
+
+_INPUT_ROLES = ("user", "system", "developer")
+
+
+def drop_orphans(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
+    several calls stays as long as one of them stays.
+    """
+    kept: list[Item] = []
+    dangling: list[Item] = []
+    has_lost_call = False
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        kind = item.get("type")
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
+            continue
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
+            dangling = []
+        has_lost_call = False
+        if kind == "reasoning":
+            dangling.append(item)
+            continue
+        kept += dangling
+        dangling = []
+        kept.append(item)
+    return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
+
+
+TextPlace = tuple[str, int]
+"""A kind of text and the number of its part."""
+
+
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
+    """Yield place and text of everything in `item` that deltas grow."""
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        for index, part in enumerate(as_list(item.get(field))):
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), as_text(item.get(field))
+
+
+def is_image_call(item: JsonObject) -> bool:
+    """Say whether `item` is a picture that the model drew."""
+    return item.get("type") == "image_generation_call"
+
+
+def has_image(item: JsonObject) -> bool:
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
+
+
+def _image_format(item: JsonObject) -> str:
+    return str(item.get("output_format") or "png")
+
+
+def image_url(item: JsonObject) -> str:
+    """Return a drawn picture as a data URL."""
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
+
+
+def image_message(item: JsonObject) -> Item:
+    """Return a drawn picture as an input message.
+
+    The API would look the item itself up by an id that it never stored.
+    """
+    part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+def is_code(item: JsonObject) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item.get("type") == "code_interpreter_call"
+
+
+def code_output(item: JsonObject) -> str:
+    """Return what code printed, or that it failed."""
+    if item.get("status") in ("failed", "incomplete"):
+        return "The code did not run to its end."
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
+_UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
+_ACTIONS = ("search", "open_page", "find_in_page")
+
+
+def is_hosted(item: JsonObject) -> bool:
+    """Say whether the API made or answered `item` itself."""
+    return bool(kind_of(item).tool)
+
+
+def is_host_returned(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain.
+
+    Without a list of a server's tools the API asks the server again.
+    """
+    kind = kind_of(item)
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
+        return False
+    action = as_mapping(item.get("action")).get("type")
+    if kind.tool == "web_search" and action not in _ACTIONS:
+        return False
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
+        return False
+    return all(item.get(key) is not None for key in kind.required)
+
+
+def is_kept_hosted(item: JsonObject) -> bool:
+    """Say whether later turns send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
+    """Say whether later turns send `item`, which an answer stored.
+
+    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
+    sent, nor are messages that are not the model's.
+    """
+    kind = kind_of(item)
+    if kind.tool:
+        return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
+
+
+def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and their reasoning."""
+    kept: list[Item] = []
+    for item in items:
+        if is_paired(item) or kind_of(item).is_call:
+            drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    drop_last_reasoning(kept)
+    return kept
+
+
+def drop_last_reasoning(items: list[Item]) -> None:
+    """Take the reasoning at the end out of `items`."""
+    while items and is_reasoning(items[-1]):
+        items.pop()
+
+
+def search_queries(item: JsonObject) -> list[str]:
+    """Return the queries of a search."""
+    if item_type(item) == "file_search_call":
+        return _texts(item.get("queries"))
+    action = as_mapping(item.get("action"))
+    return _texts(action.get("queries")) or _texts([action.get("query")])
+
+
+def search_pages(item: JsonObject) -> list[str]:
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
+
+
+def _texts(values: object) -> list[str]:
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# by response: the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# estimated.
+# --------------------------------------------------------------------------------------
+
+
+class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none."""
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
     )
 
 
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
+def read_usage(wire: object, tier: object = "") -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
+    return Usage(
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
+    )
 
 
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
 
 
-# openai_responses.models.usage
+def _count(value: object) -> int:
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
+
+
+_MILLION = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def cost_of_run(
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
+) -> float | None:
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+
+
+_LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
+        return None
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in ("fast", "priority"):
+        return prices.fast
+    if tier == "ultrafast":
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
+
+
+# --------------------------------------------------------------------------------------
 # owui_administration.host
+#
+# The only module of this filter that uses `open_webui`.
+#
+# Its names are looked up here, when they are used: the filter still loads if an older
+# host lacks one.
+# --------------------------------------------------------------------------------------
 
 
-class HostTooOld(RuntimeError): ...
+class HostTooOld(RuntimeError):
+    """This Open WebUI lacks what the filter needs."""
 
 
 def _host_name(module: str, name: str) -> Any:
@@ -691,6 +2926,10 @@ def _host_name(module: str, name: str) -> Any:
 
 
 async def user_groups(user_id: str) -> set[str]:
+    """Return the ids and names of a user's groups, with the groups above them.
+
+    Open WebUI has groups inside of groups from 0.12 on.
+    """
     groups = _host_name("models.groups", "Groups")
     knows = signature(groups.get_groups_by_member_id).parameters.keys()
     above = dict.fromkeys(knows & {"include_inherited"}, True)
@@ -699,26 +2938,35 @@ async def user_groups(user_id: str) -> set[str]:
 
 
 async def has_group(name: str) -> bool:
+    """Say whether a group has this id or name."""
     groups = _host_name("models.groups", "Groups")
     by_id = await groups.get_group_by_id(name)
     return bool(by_id or await groups.get_group_by_name(name))
 
 
 async def has_user(name: str) -> bool:
+    """Say whether a user has this id or address."""
     users = _host_name("models.users", "Users")
     by_id = await users.get_user_by_id(name)
     return bool(by_id or await users.get_user_by_email(name))
 
 
 async def has_task_model() -> bool:
+    """Say whether an administrator chose a model for the host's tasks."""
     config = _host_name("models.config", "Config")
     return bool(await config.get("task.model.external", ""))
 
 
 _DATABASE_SECONDS = 15
+"""For SQLite's lock the host waits five."""
 
 
 async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+    """Run statements in one transaction of the host's database; return the last rows.
+
+    Each comes with its values, or a list of them. `{schema}` stands in front of the
+    names of tables. Raises exceptions of SQLAlchemy.
+    """
     schema = _host_name("env", "DATABASE_SCHEMA")
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
@@ -732,6 +2980,7 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
 
 
 def exports_telemetry() -> bool:
+    """Say whether the host exports spans or metrics; an older one says nothing."""
     try:
         traces = _host_name("env", "ENABLE_OTEL_TRACES")
         metrics = _host_name("env", "ENABLE_OTEL_METRICS")
@@ -740,7 +2989,16 @@ def exports_telemetry() -> bool:
         return False
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.endpoints
+#
+# ENDPOINTS_JSON: other addresses and keys, for some groups and models.
+#
+# A call is answered at the first entry that is for its user and its model, and at the
+# next one if that fails before an answer begins. A chat stays where its reasoning can be
+# read, as long as that entry is for its user.
+# --------------------------------------------------------------------------------------
+
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
@@ -757,6 +3015,11 @@ _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
 
 
 class EndpointEntry(BaseModel):
+    """Whom and what it is for, and what it has in the place of valves.
+
+    No `groups` mean everybody, None the valve.
+    """
+
     model_config = ConfigDict(extra="forbid", strict=True)
 
     groups: list[str] = []
@@ -767,25 +3030,30 @@ class EndpointEntry(BaseModel):
     organization: str = ""
     project: str = ""
     auth: Literal["key", "bearer", "entra_id"] = "key"
-    auth_scope: str = ""
+    entra_scope: str = ""
 
     @property
     def is_complete(self) -> bool:
+        """Whether it has a key, or needs none; raises InvalidRequest for its address."""
         return bool(self.at("").host and (self.auth == "entra_id" or self.key))
 
     @property
     def key(self) -> str:
+        """The key that is sent: none where a token takes its place."""
         return "" if self.auth == "entra_id" else self.api_key.strip()
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
+        """Say whether it is for a member of `groups` and a model with these names."""
         is_named = any(fnmatchcase(m, one) for m in models for one in self.models)
         return is_named and bool(not self.groups or {*groups}.intersection(self.groups))
 
     def at(self, base_url: str) -> Endpoint:
+        """Return its server and account; `base_url` is that of the valves."""
         address = base_url if self.base_url is None else self.base_url
         return Endpoint(address, self.key, self.organization.strip())
 
     def valves(self) -> dict[str, str]:
+        """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
@@ -793,6 +3061,10 @@ class EndpointEntry(BaseModel):
 
 @lru_cache(maxsize=8)
 def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
+    """Return the entries of a JSON list; None if one cannot be read.
+
+    Such an entry may keep chats from a server, so it is not passed over.
+    """
     try:
         entries = [*map(EndpointEntry.model_validate, load_json(text.strip() or "[]"))]
         return entries if all(one.is_complete for one in entries) else None
@@ -801,42 +3073,67 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
 
 
 class EndpointChoice:
+    """Where one call is answered: the first of the entries that are left."""
+
     def __init__(
         self, entries: Sequence[EndpointEntry], base_url: str, down: dict[str, float]
     ) -> None:
+        """Take the entries for the call; those that failed a moment ago are the last.
+
+        `down` has the times until which an account counts as one that fails.
+        """
         self.problem = ""
+        """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
         self._entries = sorted(entries, key=self._is_down)
 
     def valves(self) -> dict[str, str]:
+        """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str, *, is_same_answer: bool) -> bool:
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that is another.
+
+        One that failed lately is not chosen. Earlier records name neither a server nor
+        an account.
+        """
         if self._reads(self._entries[0], host, owner):
             return False
         for one in self._entries[1:]:
-            is_usable = is_same_answer or not self._is_down(one)
-            if is_usable and self._reads(one, host, owner):
+            if not self._is_down(one) and self._reads(one, host, owner):
                 self._entries.remove(one)
                 self._entries.insert(0, one)
                 return True
         return False
 
-    def loss(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
         return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
 
-    def leave_failed(self, kind: str, code: str, status: int) -> str:
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing.
+
+        A server that has not got the model may have others. A refusal of the request
+        would be the same anywhere.
+        """
         is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
         if is_down or status in (401, 429) or status >= 500:
-            account = self._entries[0].at(self._base_url).account()
-            self._down[account] = monotonic_seconds() + _DOWN_SECONDS
-        elif status not in (403, 404):
+            self._note_failure(self._entries[0].at(self._base_url).account())
+        elif status not in (403, 404) and code != "model_not_found":
             return ""
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
         return _ASKS_NEXT
+
+    def _note_failure(self, account: str) -> None:
+        """Remember for a minute that an account fails, and forget older failures."""
+        now = monotonic_seconds()
+        for other, end in [*self._down.items()]:
+            if end <= now:
+                del self._down[other]
+        self._down[account] = now + _DOWN_SECONDS
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
@@ -844,19 +3141,21 @@ class EndpointChoice:
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
         here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
-
-
-class NoEndpoint:
-    problem = _UNREADABLE
+        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
 
 
 async def choose_endpoints(
     text: str, facts: JsonObject, down: dict[str, float]
-) -> EndpointChoice | NoEndpoint | None:
-    entries = read_endpoints(text)
+) -> EndpointChoice | None:
+    """Return where a call is answered; None where the valves of the pipe say it.
+
+    A user's own key goes to the address of the valves alone.
+    """
+    entries, base_url = read_endpoints(text), str(facts.get("base_url"))
     if entries is None:
-        return NoEndpoint()
+        choice = EndpointChoice([], base_url, down)
+        choice.problem = _UNREADABLE
+        return choice
     if not entries or facts.get("has_own_key"):
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
@@ -865,13 +3164,25 @@ async def choose_endpoints(
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
     found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
+    return EndpointChoice(found, base_url, down) if found else None
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.rules
+#
+# The rules of USER_LIMITS_JSON: whom they name, and how much they allow in a period.
+#
+# Every rule that names a user holds, so the strictest wins. A rule with `last` ends the
+# list for those it names. Periods are those of UTC; a week begins on Monday.
+# --------------------------------------------------------------------------------------
 
 
 class LimitRule(BaseModel):
+    """Whom a rule names, how much they may use in each period, and what.
+
+    Nobody named means everybody, None no limit. With `show` answers tell what is left.
+    """
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
     user: str = ""
@@ -890,6 +3201,10 @@ class LimitRule(BaseModel):
 
 @lru_cache(maxsize=8)
 def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
+    """Return the rules, and what is wrong with them; None if nothing is to be counted.
+
+    A rule that cannot be read stays, and names as few users as it surely names.
+    """
     if not text.strip():
         return None, ""
     try:
@@ -926,6 +3241,7 @@ def rules_of(
     groups: Collection[str],
     role: str,
 ) -> list[LimitRule]:
+    """Return the rules that name a user, who has these `names` and is in `groups`."""
     found = list[LimitRule]()
     for rule in rules:
         is_named = rule.user.lower() in ("", *map(str.lower, names))
@@ -941,24 +3257,40 @@ PERIOD_DAYS = {"day": 1, "week": 7, "month": 31}
 
 
 def period_start(per: str, today: date) -> date:
+    """Return the first day of the period that `today` is in."""
     if per == "month":
         return today.replace(day=1)
     return today - timedelta(today.weekday() if per == "week" else 0)
 
 
 def next_start(per: str, today: date) -> date:
+    """Return the first day of the period after the one that `today` is in."""
     next_day = period_start(per, today) + timedelta(PERIOD_DAYS[per])
     return period_start(per, next_day)
 
 
 def longest_ago(today: date) -> str:
+    """Return the first day of which a limit may ask."""
     return min(period_start(per, today) for per in PERIODS).isoformat()
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.usage_table
+#
+# What users have used, in a table of our own in the host's database.
+#
+# A row counts what one user had of one model on one day, so nothing is lost with a chat
+# that is deleted. One statement adds to it: servers that count at once lose nothing. What
+# could not be written is kept, and written with the next answer.
+# --------------------------------------------------------------------------------------
 
 
 class UsageRow(NamedTuple):
+    """What a user had of a model on a day; the names are those of the table.
+
+    `cached` is part of `input`. Money is in millionths of a US dollar.
+    """
+
     user_id: str
     day: str
     model: str
@@ -988,57 +3320,113 @@ ALL_ROWS = (
     f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
     "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
 )
+"""With the addresses of users as far as they exist, the most expensive first."""
 _NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
 
 
+_MAX_DUE = 10_000
+"""Rows that wait for the database."""
+
+
+def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
+    """Return what two rows of one user, day and model count together."""
+    return later._replace(
+        requests=earlier.requests + later.requests,
+        input=earlier.input + later.input,
+        cached=earlier.cached + later.cached,
+        output=earlier.output + later.output,
+        money=earlier.money + later.money,
+    )
+
+
 class UsageTable:
+    """The table, and what is still to be added to it."""
+
     def __init__(self) -> None:
+        """Touch nothing yet."""
         self.problem = ""
-        self._due: list[UsageRow] = []
+        self._due: dict[tuple[str, str, str], UsageRow] = {}
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, *rows: UsageRow) -> None:
-        self._due += rows
+        """Add rows soon; nobody waits for it."""
+        for row in rows:
+            self._add_due(row)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
+    def _add_due(self, row: UsageRow) -> None:
+        """Keep a row until it is written, in one with what the user had before.
+
+        So a database that fails for days costs a row for each user, model and day. The
+        oldest of too many rows goes.
+        """
+        key = (row.user_id, row.day, row.model)
+        earlier = self._due.pop(key, None)
+        self._due[key] = _sum_rows(earlier, row) if earlier else row
+        if len(self._due) > _MAX_DUE:
+            del self._due[next(iter(self._due))]
+
     async def _write(self) -> None:
-        while rows := sorted(self._due):  # in one order: servers never wait crosswise
-            self._due, self.problem = [], ""
+        while self._due:
+            rows = sorted(self._due.values())  # servers never wait crosswise
+            self._due = {}
+            self.problem = ""
             try:
                 await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
             except Exception as error:
-                self._due += rows
+                for row in rows:
+                    self._add_due(row)
                 self.problem = _NOT_COUNTED.format(type(error).__name__)
                 return
 
     async def flush(self) -> None:
+        """Wait until what is due was written, or could not be."""
         self.add()
         if self._writer:
             await asyncio.wait([self._writer])
 
     async def rows(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the table, as soon as ours are written.
+
+        A user's own rows count also while nothing can be written.
+        """
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        due = [row for row in self._due if row.user_id == values.get("user_id")]
+        due = [
+            row for row in self._due.values() if row.user_id == values.get("user_id")
+        ]
         return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.usage_command
+#
+# The `/usage` command: what people have used of this server's models.
+#
+# Users see their own sums. Administrators also see those of all users, as a table or as
+# CSV: `/usage`, `/usage 7d`, `/usage 90d csv`. No model is asked.
+# --------------------------------------------------------------------------------------
+
 
 _COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
 _MOST_SHOWN, _MOST_LISTED = 100, 5000
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
+"""The dollars first: a phone shows the first columns."""
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
 def read_command(words: str) -> tuple[int, bool] | None:
+    """Return the days that a `/usage` asks for, and whether as CSV; else None."""
     found = _COMMAND.fullmatch(words)
     return (int(found[1] or 30), bool(found[2])) if found else None
 
 
 class UsageReport:
+    """What `/usage` tells a user, and an administrator of all."""
+
     def __init__(self, table: UsageTable, user: JsonObject, today: date) -> None:
+        """Take who asks, as the host tells it."""
         self._table = table
         self._user = user
         self._today = today
@@ -1046,6 +3434,7 @@ class UsageReport:
     async def lines(
         self, days: int, as_csv: bool, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
+        """Yield the lines of the answer; raises what the database raises."""
         own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
         own += map(_sums, (await self._own_rows()).items())
         yield "\n".join(map(_line, own))
@@ -1063,6 +3452,7 @@ class UsageReport:
             yield "\n".join(map(_line, cells[: _MOST_SHOWN + 2]))
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
+        """Return the rows of each period, and of each model this month."""
         user_id, day = str(self._user.get("id")), longest_ago(self._today)
         rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
         groups: dict[str, list[UsageRow]] = {}
@@ -1078,6 +3468,7 @@ _Cells = Sequence[str | int]
 
 
 def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
+    """Return the cells of a line: a name, and what rows come to."""
     name, rows = group
     columns = zip(*(row[3:] for row in rows), strict=True)
     *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
@@ -1085,6 +3476,7 @@ def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
+"""Whoever signs up writes an address: it must be neither Markdown nor a new line."""
 
 
 def _line(cells: _Cells) -> str:
@@ -1093,17 +3485,25 @@ def _line(cells: _Cells) -> str:
 
 
 def _csv_line(cells: _Cells) -> str:
+    """Return a line of CSV; a spreadsheet takes some beginnings for a formula."""
     cleaned = (_NOT_PLAIN.sub(" ", str(cell)).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.limits
+#
+# What the user of one call may use, and has used.
+# --------------------------------------------------------------------------------------
+
 
 _OVERDRAFT = 1.1
+"""The share of a limit at which an answer ends that began below it."""
 _HOSTED_TYPES = (
     *("web_search", "file_search", "code_interpreter", "image_generation", "mcp"),
     *("shell", "local_shell", "apply_patch", "computer", "programmatic_tool_calling"),
 )
+"""Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
 )
@@ -1122,14 +3522,21 @@ class _Budget(NamedTuple):
 
 @dataclass
 class UserLimits:
+    """What the rules allow the user of one call; without rules, everything."""
+
     rules: Sequence[LimitRule] = ()
     rows: list[UsageRow] = field(default_factory=list)
+    """What was counted before, as far as a rule asks for it."""
     facts: JsonObject = field(default_factory=dict)
+    """Those of the call (see `Filter.begin`)."""
     table: UsageTable | None = None
+    """Takes what is counted; None if nothing is."""
     problems: Sequence[str] = ()
+    """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
     is_given_model: bool = False
+    """Whether an administrator chose the model: the one for tasks."""
 
     @property
     def _user(self) -> JsonObject:
@@ -1138,6 +3545,7 @@ class UserLimits:
 
     @property
     def is_admin(self) -> bool:
+        """Whether an administrator asks."""
         return self._user.get("role") == "admin"
 
     @property
@@ -1146,18 +3554,26 @@ class UserLimits:
 
     @property
     def has_amounts(self) -> bool:
+        """Whether a rule limits money or tokens."""
         return any(rule.per for rule in self.rules)
 
-    def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request of a call is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
         if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        used_up = self._used_up(_OVERDRAFT if goes_on else 1)
-        return used_up or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
+        """Return why a model is not allowed.
+
+        A caller who asks for the mode pro has another model than the listed one.
+        """
         names, listed = [model.lower()], str(self.facts.get("model"))
         resolved = resolve_model(listed)
         if resolved.pro or model != f"{resolved.id}-pro":
@@ -1169,14 +3585,20 @@ class UserLimits:
         return ""
 
     def _lists(self, name: str) -> list[list[str]]:
+        """Return what each rule allows of something, if it limits that."""
         lists = (getattr(rule, name) for rule in self.rules)
         return [one for one in lists if one is not None]
 
-    def closed_tools(self) -> list[str]:
+    def forbidden_tools(self) -> list[str]:
+        """Return the types of OpenAI's tools that are not offered."""
         tools = self._lists("tools")
         return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
 
-    def other_effort(self, asked: str | None, known: Sequence[str]) -> str:
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing.
+
+        It is the next lower one of those that the model knows, in their order.
+        """
         allowed = self._lists("efforts")
         usable = [one for one in known if all(one in some for some in allowed)]
         if not known or not allowed or asked in usable:
@@ -1191,6 +3613,7 @@ class UserLimits:
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
+        """Count responses (see `Account.count_responses`)."""
         if self._counts and self.table and counts[0]:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
             row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
@@ -1210,6 +3633,7 @@ class UserLimits:
                 yield _Budget(rule, rule.tokens, used, "{:,.0f} tokens".format)
 
     def _used_up(self, share: float) -> str:
+        """Return the sentence about a limit that is reached; the longest one counts."""
         reached = [one for one in self._budgets() if one.used >= one.most * share]
         if not reached:
             return ""
@@ -1221,6 +3645,10 @@ class UserLimits:
         )
 
     def notices(self) -> list[str]:
+        """Return what stands above an answer: for administrators what is wrong.
+
+        The last one is read by all: what is left, if a rule wants it shown.
+        """
         uncounted = self.table.problem if self.table else ""
         problems = (*self.problems, uncounted) if self.is_admin else ()
         return [*filter(None, problems), *self._left(all_rules=False)]
@@ -1232,8 +3660,9 @@ class UserLimits:
             if rule.show or all_rules
         ]
 
-    def answer(self, words: str) -> AsyncGenerator[str, None] | None:
-        asked = read_command(words) if self.table else None
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+        asked = read_command(text) if self.table else None
         if asked is None or self.table is None:
             return None
         report = UsageReport(self.table, self._user, self.today)
@@ -1243,6 +3672,10 @@ class UserLimits:
 async def read_user_limits(
     text: str, facts: JsonObject, table: UsageTable
 ) -> UserLimits:
+    """Return what the user of a call may use, by the rules in `text`.
+
+    Raises what the host's database raises.
+    """
     every, problem = read_limits(text)
     if every is None:
         return UserLimits(facts=facts)
@@ -1258,35 +3691,64 @@ async def read_user_limits(
 
 
 async def _is_given_model(task: str) -> bool:
+    """Say whether the host does a task with the model that an administrator chose.
+
+    Without one, and to merge answers, it takes the model that the client names.
+    """
     return task not in ("", "moa_response_generation") and await has_task_model()
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.telemetry
+#
+# Spans and metrics of runs and tools, where Open WebUI's OpenTelemetry is on.
+#
+# Names are those of the semantic conventions for generative AI (docs/telemetry.md). They
+# hold no text of a chat, and nothing about a person. Where the host exports nothing,
+# nothing is imported or measured.
+# --------------------------------------------------------------------------------------
+
 
 _SCOPE = "openai_responses_manifold"
 _LONGEST = 100
 _WORD = re.compile(r"[\w.-]{1,60}", re.ASCII)
 _MOST_WORDS = 50
+"""Words of servers that are told apart: each is a series of its own in a database."""
 _OTHER = "_OTHER"
+"""The conventions' word for all that are not told apart."""
 
 _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
+"""Bounds of histograms, as the conventions advise."""
 
 Events = AsyncGenerator[Any, None]
+"""The pipe's events, which only the pipe can read."""
 Describe = Callable[[Any], tuple[Any, ...]]
+"""Returns what an event of the pipe is: `text`, `retry`, `recovery`, nothing, or `end`,
+with how the run ended, the code of the reason or None, and the model that answered."""
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
+"""Their texts may hold what a span must not."""
 
 
 def _exported(name: str) -> str:
+    """Return a name that can be exported.
+
+    One with half a character (a lone surrogate) would end the export of all spans that
+    wait with it, those of others too.
+    """
     return name[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 class ServerWords:
+    """The words of servers that are told apart, for all calls of the pipe."""
+
     def __init__(self) -> None:
+        """Know none yet."""
         self._known: set[str] = set()
 
     def known(self, word: str) -> str:
+        """Return a word, or that for all others if there are too many."""
         is_new = word not in self._known
         if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
             return _OTHER
@@ -1295,11 +3757,15 @@ class ServerWords:
 
 
 class Telemetry:
+    """What the host's collector learns of one call of the pipe."""
+
     def __init__(self, facts: JsonObject, words: ServerWords) -> None:
+        """Measure nothing yet; `facts` are those of `Filter.begin`."""
         self._facts, self._words = facts, words
         self._run: _Run | None = None
 
     def count(self, counts: Sequence[int], cost: float | None) -> None:
+        """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
             self._run.used = [
                 a + b for a, b in zip(self._run.used, counts, strict=True)
@@ -1309,6 +3775,10 @@ class Telemetry:
     def observe_run(
         self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
+        """Return the events of a run, measured if the host exports that.
+
+        `address` is the server's. `describe` is asked about each event.
+        """
         if not exports_telemetry():
             return events
         facts = _attributes(self._facts, model, address)
@@ -1321,6 +3791,7 @@ class Telemetry:
         work: Coroutine[Any, Any, Any],
         has_failed: Callable[[Any], bool],
     ) -> Any:
+        """Return the result of a tool, whose time is a span inside that of its run."""
         if not exports_telemetry():
             return await work
         name = _exported(name)
@@ -1345,6 +3816,11 @@ def _fail(span: Any, word: str) -> None:
 
 
 class _Run:
+    """What is measured of one run.
+
+    `used` are requests, input tokens, cached ones of them, and output tokens.
+    """
+
     def __init__(
         self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
@@ -1363,6 +3839,11 @@ class _Run:
         self._error = "cancelled"
 
     async def observed(self, events: Events) -> Events:
+        """Yield `events`; what is done for them belongs to the span.
+
+        The span is the current one only while an event is awaited: between two events
+        the reader goes on in its own context, and may close the run in another task.
+        """
         try:
             async with aclosing(events):
                 while (event := await self._next(events)) is not None:
@@ -1389,6 +3870,7 @@ class _Run:
             self._note_end(*more)
 
     def _note_end(self, kind: str, code: str | None, model: str) -> None:
+        """Note how the run ended."""
         word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
         if model:
@@ -1397,6 +3879,7 @@ class _Run:
         self._error = "" if kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
+        """Note what the run has used; a server may have said nothing of it."""
         _, given, cached, made = self.used
         self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
         for kind, count in (("input", given), ("output", made)):
@@ -1433,6 +3916,7 @@ class _Run:
 
 
 def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+    """Return what is known of a run from its beginning."""
     is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
@@ -1447,24 +3931,37 @@ def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     return told
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.account
+#
+# One call of the pipe, as the administration sees it.
+# --------------------------------------------------------------------------------------
 
 
 class Account(NamedTuple):
+    """What decides about one call of the pipe. Each method is asked by name."""
+
     limits: UserLimits
     telemetry: Telemetry
     tokens: EntraTokens
-    endpoints: EndpointChoice | NoEndpoint | None = None
+    endpoints: EndpointChoice | None = None
+    """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
+        """Count responses; return why a run ends that would go on, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
+        cost, in US dollars, counts as none.
+        """
         self.telemetry.count(counts, cost)
         return self.limits.count(model, counts, cost)
 
     def observe_run(
         self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
+        """Return the events of a run (telemetry.py)."""
         return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
@@ -1473,9 +3970,11 @@ class Account(NamedTuple):
         work: Coroutine[Any, Any, Any],
         has_failed: Callable[[Any], bool],
     ) -> Any:
+        """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
         scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
             return await self.tokens.token(scope), ""
@@ -1483,13 +3982,25 @@ class Account(NamedTuple):
             return "", str(error)
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.agent
+#
+# Models of a Pipelines server, where the agent pipeline runs.
+#
+# The pipe asks the filter for its own models. For these Open WebUI calls the filter: its
+# `inlet` before the question, its `stream` for each event of the answer.
+# --------------------------------------------------------------------------------------
 
 
-class LimitReached(Exception): ...
+class LimitReached(Exception):
+    """A question is refused; the host shows the sentence in the chat."""
 
 
 def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+    """Return the id of a Pipelines server's model, and its name without the server's.
+
+    None for other models. A model of the workspace has only the id of its base.
+    """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
         model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
@@ -1499,7 +4010,25 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
     return name, name.split(".", 1)[-1]
 
 
+_FLAG = TypeAdapter(bool)
+
+
+def wants_stream(body: JsonObject) -> bool:
+    """Say whether a request asks for a stream.
+
+    Open WebUI takes every text for a yes (`form_data.get("stream")`, 0.12.4), also
+    "false"; a Pipelines server lets pydantic read the field, and streams if there is
+    none. Only an answer with a stream shows the filter its usage, so whatever is not
+    plainly a yes is a no, and the filter tells it to both of them.
+    """
+    try:
+        return _FLAG.validate_python(body.get("stream"))
+    except ValidationError:
+        return False
+
+
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
+    """Return what an answer reports; a cost that is not told counts as none."""
     given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
     cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
@@ -1513,20 +4042,36 @@ def _number(counts: Mapping[str, Any], name: str) -> float:
     return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.names
+#
+# Names in the rules that Open WebUI does not know, for administrators.
+#
+# A mistyped group would be a rule that silently holds for nobody. An address that nobody
+# has is worse: whoever signs up with it gets its rule.
+# --------------------------------------------------------------------------------------
+
 
 _SECONDS = 60.0
 _MOST_NAMES = 100
+"""Each is one or two questions to the database."""
 _MOST_TOLD = 9
 
 
 class NameCheck:
+    """Looks names up when an administrator asks, at most once a minute."""
+
     def __init__(self) -> None:
+        """Know nothing yet."""
         self._texts = ("", "")
         self._until = 0.0
         self._problem = ""
 
     async def problem(self, limits: str, endpoints: str) -> str:
+        """Return the sentence about names in the two valves, or nothing.
+
+        Raises what the host's database raises.
+        """
         texts, now = (limits, endpoints), monotonic_seconds()
         if texts != self._texts or now > self._until:
             self._problem = await _find_problem(*texts)
@@ -1550,7 +4095,13 @@ async def _find_problem(limits: str, endpoints: str) -> str:
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_administration.filter
+#
+# The filter that the pipe asks before each of its calls. The two are files of their own,
+# so only plain data goes between them: texts, numbers, lists and dicts.
+# --------------------------------------------------------------------------------------
+
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (
@@ -1569,9 +4120,17 @@ _NO_STREAM = (
 
 
 class Filter:
+    """Decides for the pipe what a user may use, and where it is asked for.
+
+    The pipe finds it by its id, `openai_responses_administration`, while it is active.
+    """
+
     CONTRACT = 1
+    """Of what goes between the filter and the pipe, which knows one version."""
 
     class Valves(BaseModel):
+        """Settings of the administrator."""
+
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
@@ -1591,6 +4150,7 @@ class Filter:
         )
 
     def __init__(self) -> None:
+        """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
         self._usage = UsageTable()
         self._words = ServerWords()
@@ -1598,7 +4158,13 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: dict[str, Any]) -> Account:
+    async def begin(self, facts: JsonObject) -> Account:
+        """Return what decides about one call of the pipe, and takes its usage.
+
+        `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
+        pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
+        `has_own_key`, `base_url` (that of its valves).
+        """
         valves = self.valves
         limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
         endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
@@ -1616,24 +4182,31 @@ class Filter:
         __id__: str = _FILTER_ID,
         __event_emitter__: Any = None,
     ) -> dict[str, Any]:
+        """Refuse a question to the agent pipeline above a limit.
+
+        The pipe asks for its own questions. What is raised is shown in the chat. Whether
+        the answer streams is settled here for all who read the body later.
+        """
+        body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": told})
         if names := agent_names(__model__ or {}, __request__):
             limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True, goes_on=False)
-            if limits.has_amounts and not body.get("stream"):
+            refused = limits.refusal(names[0], has_price=True)
+            if limits.has_amounts and not body["stream"]:
                 refused = refused or _NO_STREAM
             if refused:
                 raise LimitReached(refused)
         return body
 
-    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
         try:
             text = self.valves.USER_LIMITS_JSON
             return await read_user_limits(text, facts, self._usage)
         except Exception as error:
+            # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__
             raise LimitReached(_NOT_KNOWN.format(kind)) from None
 
@@ -1644,6 +4217,7 @@ class Filter:
         __model__: dict[str, Any] | None = None,
         __request__: Any = None,
     ) -> dict[str, Any]:
+        """Count what an answer of the agent pipeline reports."""
         usage = event.get("usage")
         if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
             names = agent_names(__model__ or {}, __request__)

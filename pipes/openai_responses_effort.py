@@ -6,39 +6,59 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Sets how long the model thinks. The gear beside the switch has the choice.
 
-Built by scripts/bundle.py from pipes/; do not edit.
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Filter.
 """
 
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+# --------------------------------------------------------------------------------------
 # owui_controls.switch
+#
+# What a switch of the composer tells the pipe.
+#
+# Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+# `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
+# under a key that reaches no other provider. The three filters know nothing else of the
+# pipe.
+# --------------------------------------------------------------------------------------
+
 
 CONTROLS_KEY = "openai_responses"
+"""Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
+"""Of what stands there; the pipe says so when it knows only another."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    """Set one switch for the pipe; a plain HTTP call has no metadata."""
     if metadata is not None:
         told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
         told[name] = value
 
 
 class Switch:
+    """A filter with a switch; a drawing of its own is all that it needs."""
+
     class Valves(BaseModel):
+        """Settings of the administrator."""
+
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
 
     def __init__(self, drawing: str) -> None:
+        """Be a switch with an icon of the lines of an SVG."""
         self.valves = self.Valves()
         self.toggle = True
         self.icon = _line_icon(drawing)
 
 
 def _line_icon(paths: str) -> str:
+    """An icon of lines as an address; Open WebUI inverts it on a dark page."""
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -46,11 +66,20 @@ def _line_icon(paths: str) -> str:
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_controls.effort
+#
+# The switch in the composer for the effort, with a menu behind its gear.
+# --------------------------------------------------------------------------------------
 
 
 class Filter(Switch):
+    """A switch that asks for an effort, which each user chooses in a menu."""
+
     class UserValves(BaseModel):
+        """Settings of a user."""
+
+        # The page shows the words of a menu as they are.
         EFFORT: Literal["as the model chooses", "low", "medium", "high", "highest"] = (
             Field(
                 default="high",
@@ -59,6 +88,7 @@ class Filter(Switch):
         )
 
     def __init__(self) -> None:
+        """Be a switch."""
         super().__init__(
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
             "-1-2Z'/>"
@@ -70,6 +100,8 @@ class Filter(Switch):
         __metadata__: dict[str, Any] | None = None,
         __user__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
+        """Ask the pipe for the effort; called only while the switch is on."""
         chosen = getattr((__user__ or {}).get("valves"), "EFFORT", "high")
+        # The pipe makes the most that a model has of `max`, and ignores other words.
         tell_pipe(__metadata__, "thinking", "max" if chosen == "highest" else chosen)
         return body

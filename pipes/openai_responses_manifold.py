@@ -6,7 +6,8 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
 
-Built by scripts/bundle.py from pipes/; do not edit.
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Pipe.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ import hmac
 import inspect
 import json
 import logging
-import mimetypes
+import math
 import os
 import random
 import re
@@ -62,7 +63,7 @@ from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, takewhile
 from operator import attrgetter, itemgetter
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
@@ -91,59 +92,91 @@ from pydantic import (
     field_validator,
 )
 
+# --------------------------------------------------------------------------------------
 # openai_responses.clock
+#
+# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+#
+# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+# they sort by time. A package for them would have to be installed on the user's server.
+# --------------------------------------------------------------------------------------
 
 
 def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
 def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
 def utc_today() -> date:
+    """Return today's date in UTC."""
     return datetime.now(UTC).date()
 
 
 def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
         return self._now() < self._ends.get(hash(text), 0)
 
     def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
 async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
     if not gc.isenabled():
         return work()
     gc.disable()
@@ -154,24 +187,42 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.json_input
+#
+# JSON that others wrote, which may be invalid.
+# --------------------------------------------------------------------------------------
+
 
 JsonObject = Mapping[str, Any]
+"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
         if not is_too_deep(value):
@@ -180,124 +231,188 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 
 def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
-    values = len(text) - len(text.translate(None, b"[{,"))
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
 
 
+_KILOBYTE = 1024
+
+
 def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
-_DEEPEST_VALUE = 64
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_MAX_VALUE_DEPTH = 64
 
 
-class JsonTooLarge(ValueError): ...
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
 
 
 class JsonBudget:
+    """The work that may still be done on what others sent."""
+
     def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
         if size > self.left:
             raise JsonTooLarge
         self.left -= size
 
 
 def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for more than `most`, and for too many levels.
+    """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
 
 def fits_form(value: object, form: Any) -> bool:
+    """Say whether a JSON value has a form.
+
+    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
+    form of its values, an object the forms of its keys; anything else is called.
+    """
     match form:
         case str():
             return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 
 def as_mapping(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
     for key in keys:
         value = as_mapping(value).get(key)
     return value
 
 
 def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.errors
+#
+# The exceptions of this package, and the API's own error.
+#
+# ResponsesError
+#  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  ├─ ConnectionFailed       no connection, or it broke before an answer
+#  ├─ TimedOut               the server or the run took too long
+#  ├─ ResponseLost           a background response whose rest cannot be had
+#  ├─ ApiRefused             an HTTP status of 400 or more
+#  ├─ UnreadableAnswer       an answer that is not what the API sends
+#  ├─ AnswerTooLarge         an answer that is not read on
+#  └─ MalformedEvent         one event of a stream that cannot be read
+#
+# `str(error)` is our own sentence for a person, without body, header or key.
+# --------------------------------------------------------------------------------------
+
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -305,6 +420,11 @@ _NAMED_PLACE = re.compile(
 
 
 class ApiError(NamedTuple):
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
+
+    `message` is never shown: it can quote a key or a prompt.
+    """
+
     code: str | None = None
     type: str | None = None
     param: str | None = None
@@ -312,19 +432,28 @@ class ApiError(NamedTuple):
 
     @property
     def text(self) -> str:
+        """The place and the words."""
         return f"{self.param} {self.message}"
 
     @property
     def place(self) -> re.Match[str] | None:
+        """The list, the number and the path of the item or tool that is named."""
         return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
         code = self.code or ""
         return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
 
 
 class Failure(NamedTuple):
+    """A failure before the first event.
+
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
+    """
+
     status: int | None = None
     error: ApiError = ApiError()
     retry_after: float | None = None
@@ -332,25 +461,34 @@ class Failure(NamedTuple):
 
 
 class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
     failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
     is_final = False
+    """Whether nothing more of the response is read."""
     was_sent = False
+    """Whether the server may be working on the request."""
     status = 0
+    """That of HTTP, if there was an answer."""
 
 
-class InvalidRequest(ResponsesError): ...
+class InvalidRequest(ResponsesError):
+    """A request that is not sent."""
 
 
 def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
     unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -361,9 +499,12 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
     failure = Failure()
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
         super().__init__(sentence)
         self.was_sent = was_sent
 
@@ -372,34 +513,47 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
     was_sent = True
 
     def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
 
-class ResponseLost(ResponsesError): ...
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
 
 
-class UnreadableAnswer(ResponsesError): ...
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
 
 
 class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
     is_final = True
 
     def __init__(self) -> None:
+        """Use one sentence for all parts."""
         super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read; the answer is asked for in one piece."""
+
     failure = Failure(error=ApiError(param="stream"), should_retry=False)
 
 
 class ApiRefused(ResponsesError):
+    """The API answered with an HTTP status of 400 or more, or with an error."""
+
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure: Failure = failure
         self.status = failure.status or 0
@@ -408,6 +562,10 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
@@ -427,6 +585,11 @@ def read_api_error(wire: object) -> ApiError:
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
     found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
     loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
     keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
@@ -435,6 +598,7 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
 
 
 def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
         found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
@@ -448,7 +612,15 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
+#
+# How a run can end, and the sentence for each ending.
+#
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for. No text of the server is shown, because it may quote a key or a prompt.
+# --------------------------------------------------------------------------------------
+
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -472,6 +644,7 @@ _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
 def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
     return f"{problem}. An administrator has to check {valves} in the valves."
 
 
@@ -482,6 +655,7 @@ NO_CREDIT_CODES = frozenset(
         *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -492,6 +666,7 @@ PICTURE_CODES = frozenset(
         *("failed_to_download_image", "image_file_not_found"),
     }
 )
+"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -590,18 +765,30 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
     kind: str
     code: str | None = None
     sentence: str = ""
 
     @property
     def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
 
     def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
         before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
@@ -615,6 +802,7 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "this model"
+"""Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -623,11 +811,13 @@ _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
     return Ending(kind, _code(error), failure_sentence(error))
 
 
@@ -638,9 +828,11 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
 }
+"""Kind and word of the sentence; `-` stands for the exception's own."""
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
@@ -655,12 +847,14 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
+    """Return the sentence for an error after the request was accepted."""
     if error.status:
         return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError) -> str:
+    """Return the sentence for an HTTP status of 300 or more."""
     known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
@@ -676,6 +870,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
 
 
 def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
     known = {
         None: "did not answer",
         200: "reported an error",
@@ -700,9 +895,11 @@ _PHRASES = (
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
 def _words(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
     text = error.message[:2000]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
     return list(filter(None, (error.code, error.type, *found)))
@@ -713,30 +910,55 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 
 
 def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.items
+#
+# The API's items: their kinds, their texts, and pairs of calls and outputs.
+#
+# An item stays the dict that the API sent; unknown fields are sent back unchanged. What
+# the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
+# --------------------------------------------------------------------------------------
+
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
+"""Input items that change the request from their place on."""
 
 
 class _ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
     parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
     tool: str = ""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
+    """It belongs to a call of a hosted tool."""
     include: str = ""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
+    """US dollars for a call, where a source says it."""
 
 
 _ITEM_KINDS = {
@@ -750,8 +972,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -799,6 +1019,7 @@ _ITEM_KINDS = {
         is_call=True,
     ),
 }
+"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -807,11 +1028,14 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
+"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
+"""They are compared, not hashed."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
+    """Return the type; a message in its short form has none."""
     kind = item.get("type")
     if kind is None and "role" in item:
         return "message"
@@ -819,63 +1043,76 @@ def item_type(item: JsonObject) -> str:
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
 def tool_kind(tool: JsonObject) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: JsonObject) -> bool:
+    """Say whether our side has to answer `item`."""
     return item.get("type") in _CALLS
 
 
 def is_call_output(item: JsonObject) -> bool:
+    """Say whether `item` answers a call."""
     return item.get("type") in _OUTPUTS
 
 
 def is_paired(item: JsonObject) -> bool:
+    """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
 
 
-def is_tool_search(item: JsonObject) -> bool:
-    return item.get("type") in ("tool_search_call", "tool_search_output")
-
-
 def is_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is a reasoning item."""
     return item.get("type") == "reasoning"
 
 
 def is_commentary(item: JsonObject) -> bool:
+    """Say whether `item` is a message about the work on the answer."""
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
 def has_encrypted_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def has_plain_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md).
+    """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
     return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
 def is_compaction(item: JsonObject) -> bool:
+    """Say whether `item` replaces all items before it."""
     return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    """Return `items` from the last compaction on, behind the chat's instructions."""
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
+    """Return a message with one text, in the form that the API has for its role."""
     if role == "assistant":
         part: Item = {"type": "output_text", "text": text, "annotations": []}
     else:
@@ -884,99 +1121,130 @@ def text_message(role: object, text: str) -> Item:
 
 
 def message_text(item: JsonObject) -> str:
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
+    """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    """Return the objects in a content."""
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    """Say of each item whether it is one of a pair of a call and its output.
+
+    An output answers an earlier call of its own kind; a `call_id` counts once. Of some
+    calls only the place is known, not the name.
+    """
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
+    several calls stays as long as one of them stays.
+    """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
 
 
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
+
+
 TextPlace = tuple[str, int]
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
 
 
 def is_image_call(item: JsonObject) -> bool:
+    """Say whether `item` is a picture that the model drew."""
     return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
+    """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
@@ -986,20 +1254,29 @@ def _image_format(item: JsonObject) -> str:
 
 
 def image_url(item: JsonObject) -> str:
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    """Return a drawn picture as a data URL."""
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
+    """Return a drawn picture as an input message.
+
+    The API would look the item itself up by an id that it never stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
 def is_code(item: JsonObject) -> bool:
+    """Say whether `item` is code that the API ran."""
     return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
+    """Return what code printed, or that it failed."""
     if item.get("status") in ("failed", "incomplete"):
         return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
@@ -1011,12 +1288,19 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 
 def is_hosted(item: JsonObject) -> bool:
+    """Say whether the API made or answered `item` itself."""
     return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: JsonObject) -> bool:
+    """Say whether `item` is a hosted one that a later request can contain.
+
+    Without a list of a server's tools the API asks the server again.
+    """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -1027,21 +1311,29 @@ def is_host_returned(item: JsonObject) -> bool:
 
 
 def is_kept_hosted(item: JsonObject) -> bool:
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
+    """Say whether later turns send `item`, which an answer stored.
+
+    Only `is_ours` can be decrypted, and configures the model. Unknown types are never
+    sent, nor are messages that are not the model's.
+    """
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     for item in items:
         if is_paired(item) or kind_of(item).is_call:
@@ -1053,11 +1345,13 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def drop_last_reasoning(items: list[Item]) -> None:
+    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 
 
 def search_queries(item: JsonObject) -> list[str]:
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -1065,364 +1359,111 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
-# openai_responses.models.catalog
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-
-
-# openai_responses.models.resolve
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+# --------------------------------------------------------------------------------------
+# openai_responses.models.facts
+#
+# What is known about a model: what it accepts, its limits and its prices.
+# --------------------------------------------------------------------------------------
 
 
 class ModelPrices(NamedTuple):
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
+
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
 class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown.
+
+    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
+    deployment): a model that does not reason refuses `reasoning` and its `include` with
+    a 400, and a reasoning model works without them. So they are sent only if an effort
+    is asked for.
+    """
+
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
+    """Lowest first; empty: none, or unknown."""
     default_effort: str | None = None
+    """What the API uses when none is sent."""
     sampling: str = "always"
+    """Or "with_none", "never": temperature, top_p, logprobs."""
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
     hosted: bool = False
+    """It takes the tools that OpenAI itself runs."""
     lacks: tuple[str, ...] = ()
+    """Types of such tools that it does not take."""
     vision: bool = True
     prefix_bound: bool = False
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
     appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
     appends_configuration: bool = False
+    """It takes `configuration_update` items."""
     pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
     all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
     diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
     long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
-    context: int | None = None
+    """It costs 10 % more at OpenAI's hosts of a region."""
+    context_window: int | None = None
+    """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
+    """False: the name says nothing, the facts are cautious."""
 
 
-_PLAIN_FACTS = ModelFacts()
-
-
-class ResolvedModel(NamedTuple):
-    id: str
-    family: str
-    effort: str | None
-    facts: ModelFacts
-    name: str
-    pro: bool = False
-
-    def lowest_effort(self) -> str | None:
-        return self.facts.efforts[0] if self.facts.efforts else None
-
-    def takes_effort(self, effort: str) -> bool:
-        if self.facts.efforts:
-            return effort in self.facts.efforts
-        return self.facts.reasoning or not self.facts.known_family
-
-
-def resolve_model(
-    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
-) -> ResolvedModel:
-    if name in overrides:
-        return overrides[name]
-    base, _, effort = name.rpartition("-")
-    model = overrides.get(base)
-    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
-        return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
-
-
-def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
-        return name, None
-    if name in CATALOG_ALIASES:
-        return CATALOG_ALIASES[name], None
-    return _thinking_or_instant(name)
-
-
-def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
-    if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
-    return None
-
-
-def _model_with_effort(name: str) -> tuple[str, str] | None:
-    base, _, effort = name.rpartition("-")
-    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
-        return None
-    if base.endswith("-codex") and effort == "max":
-        return None
-    model_id, _ = _named_model(base) or (base, None)
-    facts = _model_facts(model_id)
-    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
-    return (model_id, effort) if accepted else None
-
-
-def _model_family(model_id: str) -> str:
-    undated = _SNAPSHOT_DATE.sub("", model_id)
-    return CATALOG_SERVED_AS.get(undated, undated)
-
-
-def _model_facts(model_id: str) -> ModelFacts:
-    for name in (model_id, _model_family(model_id)):
-        if name in CATALOG_FACTS:
-            return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
-
-
-def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
-
-
-_SIZES = ("mini", "nano", "pro")
-
-
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
-}
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
-    for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
-
-
+# --------------------------------------------------------------------------------------
 # openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# by response: the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# estimated.
+# --------------------------------------------------------------------------------------
 
 
 class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
     input: int = 0
     output: int = 0
     total: int = 0
@@ -1430,24 +1471,35 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
+    """That served the response; a sum has none."""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -1455,8 +1507,14 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
@@ -1466,7 +1524,15 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < _MILLION
 
 
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -1476,19 +1542,33 @@ def cost_of_run(
     today: date,
     host: str = "",
 ) -> float | None:
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")
     wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
     if table is None or wrong:
@@ -1508,34 +1588,84 @@ def _are_prices(row: Any) -> bool:
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.repairs
+#
+# Changes that make a request acceptable to a server that refused it.
+#
+# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
+# are remembered for the account. They are applied whenever a request is sent, so later
+# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
+# named by a digest, because their places change.
+# --------------------------------------------------------------------------------------
 
 
 class Repair(NamedTuple):
+    """One change.
+
+    Of items, named by the `target`:
+        item         is left out, with the reasoning in front of it; a call and its
+                     output become words
+        text         its words alone stay; images and files become a line of text
+        kind         all items `type@digest` or calls `type:name@digest` are left out
+                     like one item, up to the item with the digest
+    Of all items up to the `target`:
+        reasoning    what is encrypted is left out
+        plain        texts of people and model, calls and outputs stay, nothing else
+    Of the account:
+        field        a path like `input:reasoning.status` is left out everywhere
+        tool         is left out
+        reasoning_text  reasoning in plain text is left out; there is no target
+        lower        items of the type `target` go into the fields of the request
+        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
+                     if it has the JSON `value`, or whatever it has
+    """
+
     action: str
     target: str
     value: str = ""
@@ -1543,14 +1673,17 @@ class Repair(NamedTuple):
 
 
 APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The items that say at their place what fields of a request say."""
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
 
 
 def json_digest(value: object) -> str:
+    """Return a short name for a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
     return hex_digest(text)[:32]
 
@@ -1558,6 +1691,7 @@ def json_digest(value: object) -> str:
 def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`."""
     repairs = [*repairs]
     payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
@@ -1569,6 +1703,10 @@ def repair_payload(
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
+    """Return the names of items: a digest, and a number where the same item comes again.
+
+    What is appended to a chat changes no name.
+    """
     counts, names = Counter[str](), list[str]()
     for name in map(json_digest, items):
         names.append(f"{name}.{counts[name]}" if counts[name] else name)
@@ -1579,6 +1717,7 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    """Return the items that are sent, each behind the name of the one it was made of."""
     changes = {repair[:2] for repair in repairs}
     items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
@@ -1595,6 +1734,7 @@ def repair_items(
             drop_last_reasoning(changed)
         if is_told or action != "item":
             one = plain_item(item) if action else item
+            # Without words the model would call again.
             changed.append(_told_item(item) if is_told else one)
             made_of[id(changed[-1])] = name
     return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
@@ -1603,6 +1743,7 @@ def repair_items(
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
 ) -> list[str]:
+    """Return what is done to each item: `item`, `text`, or nothing."""
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
@@ -1624,6 +1765,7 @@ _MOST_TOLD = 20_000
 
 
 def _told_item(item: Item) -> Item:
+    """Return a call or an output as words of the model."""
     text = f"I got this result: {plain_item(item).get('output')}"
     if is_call(item):
         text = (
@@ -1644,6 +1786,7 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
 
 
 def has_media(item: Item) -> bool:
+    """Say whether `item` holds an image or a file."""
     return item != _without_media(item)
 
 
@@ -1657,6 +1800,7 @@ def _without_media(item: Item) -> Item:
 
 
 def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
     bare = _without_media(item)
     if item_type(bare) != "message":
         if isinstance(output := bare.get("output"), list):
@@ -1667,6 +1811,7 @@ def plain_item(item: Item) -> Item:
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
     items, rest = payload["input"], list[Item]()
     changed = {**payload, "input": rest}
     for item in items if kinds else ():
@@ -1681,6 +1826,7 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items."""
     added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
     return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
 
@@ -1712,12 +1858,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    """Yield `tools`, and those in their namespaces."""
     for tool in tools:
         yield tool
         yield from content_parts(tool.get("tools"))
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    """Leave out a tool, and a choice that may have meant it."""
     tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
     if kept == tools:
@@ -1730,6 +1878,7 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
 
 
 def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
     if not isinstance(choice, Mapping):
         return None if choice == "required" else choice
     names = {
@@ -1742,6 +1891,7 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    """Return `tools` without one; without a search, nothing finds what is deferred."""
     kept = [tool for tool in tools if json_digest(tool) != target]
     is_searched = any(tool.get("type") == "tool_search" for tool in kept)
     found: list[Item] = []
@@ -1759,6 +1909,7 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
+    """Return what names a tool: its name, its label, or its type."""
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
@@ -1789,25 +1940,47 @@ _CHANGES = {
 
 
 def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    """Return the value at a path of one or two names, None for nothing."""
     found: object = payload
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None
     return found
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
 
 
 class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
     event: str
     data: str
 
 
 _LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
 
 
 class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
         self._after_cr = False
@@ -1816,6 +1989,10 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1827,11 +2004,18 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1847,18 +2031,30 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
     output_index: int
     kind: str
     part: int
@@ -1866,16 +2062,24 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(TextDelta): ...
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
 
 
 class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
     output_index: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
+    """An image as far as it is drawn.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
     output_index: int
     image: str
     form: str
@@ -1883,64 +2087,112 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
     output_index: int
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
     error: ApiError
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
 
 StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -1951,40 +2203,55 @@ _ODD_EVENT = (
     TypeError,
     AttributeError,
 )
+"""Errors of text that is not JSON, and of JSON that is not an event."""
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    if (annotation := wire.get("annotation")) is None:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -1999,57 +2266,88 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error"."""
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
 
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
     output_index: int
     item: Item
     failed: bool = False
@@ -2057,10 +2355,19 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
+    """One response ended."""
+
     status: str
 
 
 class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
+    would be refused as well, `is_named` whether the server itself named the cause: its
+    words may be the user's. `reason` is for the log.
+    """
+
     sentence: str
     repair: Repair | None = None
     is_lasting: bool = True
@@ -2069,6 +2376,15 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
     request_id: str = ""
     model: str = ""
     status: int | None = None
@@ -2080,6 +2396,13 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    """
+
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
@@ -2094,7 +2417,17 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
 
 _REDACTED = "[redacted]"
 
@@ -2127,61 +2460,137 @@ _LOOKS_SECRET = re.compile(
     ),
     re.IGNORECASE,
 )
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2190,6 +2599,14 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
+    means that requests have the form that other servers than OpenAI's accept,
+    `openai_compatible` that the server takes whatever OpenAI takes.
+    """
+
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     organization: str = ""
@@ -2199,22 +2616,34 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
-        base = _normalize_base_url(self.base_url)
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2222,72 +2651,101 @@ class Endpoint:
 
     @property
     def is_openai(self) -> bool:
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
         return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        """Return the headers of a request; those of the administrator have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
@@ -2301,22 +2759,44 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    parts, proxies = urlsplit(url), getproxies()
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
+#
+# Pooled HTTP sessions; the only module that opens a connection.
+#
+# Each event loop has one session. The first run that borrows it opens it. It is closed
+# when no run has used it for a while, or when its owner is gone: a host that replaces a
+# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# --------------------------------------------------------------------------------------
+
 
 _IDLE_SECONDS = 60.0
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
+    """The session of one event loop, lent to the active runs."""
+
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
@@ -2325,6 +2805,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2339,18 +2820,24 @@ class _Pool:
                 self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
+        """Close the session when all tasks are done."""
         while self._tasks:
             await asyncio.gather(*self._tasks)
         self.close_later()
@@ -2358,6 +2845,12 @@ class _Pool:
 
 
 def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
         keepalive_timeout=_KEEPALIVE_SECONDS,
@@ -2372,6 +2865,13 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
+    """
+
     connect: float = 30.0
     first_event: float = 300.0
     idle: float = 300.0
@@ -2382,31 +2882,50 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
+
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
+        """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        self._heard(False)
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -2414,35 +2933,49 @@ class Deadlines:
             self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class _HttpResponse:
+    """A response with a good status whose body is still arriving."""
+
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -2456,6 +2989,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -2464,6 +2998,7 @@ class _HttpResponse:
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body as JSON."""
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
@@ -2474,6 +3009,12 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        """Leave arriving bytes with the operating system for a while.
+
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
+        """
         connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -2487,12 +3028,14 @@ class _HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
+        """Read the rest after the last event, so that the connection can be reused."""
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
 
     async def response_object(self) -> JsonObject:
+        """Return the body as the API's response object."""
         wire = as_mapping(await self.read_json())
         if isinstance(wire.get("output"), list):
             return wire
@@ -2503,23 +3046,30 @@ class _HttpResponse:
         raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self) -> ApiRefused:
-        status, headers = self._response.status, self._response.headers
+        """Return the error of a response with a bad status, with or without a body."""
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -2533,24 +3083,48 @@ _NEVER_CONNECTED = (
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,
 )
+"""The last is of connecting: aiohttp is given no other limit."""
+
+
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
 
 
 class Connections:
+    """Sends requests; has one session for each event loop."""
+
     def __init__(self) -> None:
+        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def _pool(self) -> _Pool:
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        """Return the pool of the running loop; drop those of closed loops."""
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -2560,6 +3134,13 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
+        """
         body = None if payload is None else await _encode(payload)
         url = endpoint.url(path)
         with self._pool().lend() as session:
@@ -2575,28 +3156,43 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -2604,33 +3200,50 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
+        """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
+    """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
     scope = deadlines.scope()
     try:
         async with scope:
@@ -2667,18 +3280,1211 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
+    """Return the bytes of a file in a container; raises the same errors as `request`.
+
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    AnswerTooLarge; the rest is not read.
+    """
     container, file = (quote(part, "", errors="replace") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
+
+_PLAIN_FACTS = ModelFacts()
+
+
+class ResolvedModel(NamedTuple):
+    """What a name stands for.
+
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
+    facts: ModelFacts
+    name: str
+    pro: bool = False
+
+    def lowest_effort(self) -> str | None:
+        """Return the cheapest effort known to be accepted."""
+        return self.facts.efforts[0] if self.facts.efforts else None
+
+    def takes_effort(self, effort: str) -> bool:
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
+        if self.facts.efforts:
+            return effort in self.facts.efforts
+        return self.facts.reasoning or not self.facts.known_family
+
+
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
+
+
+def _named_model(name: str) -> tuple[str, str | None] | None:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+        return name, None
+    if name in CATALOG_ALIASES:
+        return CATALOG_ALIASES[name], None
+    return _thinking_or_instant(name)
+
+
+def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
+    if match := _THINKING_NAME.match(name):
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
+    if match := _INSTANT_NAME.match(name):
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
+    return None
+
+
+def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
+    base, _, effort = name.rpartition("-")
+    if effort not in REASONING_EFFORTS or name.startswith("ft:"):
+        return None
+    if base.endswith("-codex") and effort == "max":
+        return None
+    model_id, _ = _named_model(base) or (base, None)
+    facts = _model_facts(model_id)
+    accepted = effort in facts.efforts if facts.efforts else facts.reasoning
+    return (model_id, effort) if accepted else None
+
+
+def _model_family(model_id: str) -> str:
+    """Return the id without its date, after the redirections of the API itself."""
+    undated = _SNAPSHOT_DATE.sub("", model_id)
+    return CATALOG_SERVED_AS.get(undated, undated)
+
+
+def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
+    if match := _WRAPPED_ID.match(model_id):
+        return _model_facts(match[1])._replace(prices=None)
+    if _O_SERIES_ID.match(model_id):
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
+    if version < (5, 0):
+        return _PLAIN_FACTS
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
+
+
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
+
+
+_SIZES = ("mini", "nano", "pro")
+
+
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
+
+
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
+#
+# The caller's parameters, in the names and forms of the API.
+#
+# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
+# means not given. A value that no API takes is left out, and the log says it: a chat must
+# not fail because of one.
+# --------------------------------------------------------------------------------------
+
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2693,17 +4499,24 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
 
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys with the API's names, and what is wrong with others.
+
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
+    """
     given, errors = given_values(body), list[str]()
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
@@ -2725,10 +4538,12 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
 
 
 def given_values(values: JsonObject) -> dict[str, Any]:
+    """Return what is not null."""
     return {key: value for key, value in values.items() if value is not None}
 
 
 def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    """Replace values by what they mean; those without a meaning are left out."""
     for name, read in _VALUE_READERS.items():
         value = values.pop(key := name.removeprefix(place), None)
         if value is None:
@@ -2740,6 +4555,7 @@ def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
 
 
 def read_bool(name: str, value: object) -> bool:
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2763,6 +4579,7 @@ def _read_word(name: str, value: object) -> str:
 
 
 def _with_schema(given: dict[str, Any]) -> Any:
+    """Return the `response_format` with the `json_schema` that may stand beside it."""
     form, beside = given["response_format"], given.pop("json_schema", None)
     form = {"type": form} if isinstance(form, str) else form
     is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
@@ -2797,6 +4614,7 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
 
 
 def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
@@ -2811,314 +4629,179 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(_WORDS, _read_word),
     "text.format": _read_format,
 }
+"""What reads a value that more than its type is known of."""
 
 
 def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    """Return the parameters that name the user and, by the kind of key, the cache."""
     chat = _hash_id("chat", chat_id) if kind == "chat" else None
     key = None if kind == "off" else chat or _hash_id("cache", user_id)
     return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
 
 
 def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
     return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
-# openai_responses.requests.json_schema
-
-_Schema = dict[str, Any]
-
-_LONGEST_REFERENCE = 300
-_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
-
-
-def referred_schema(root: JsonObject, node: JsonObject) -> Any:
-    pointer = str(node.get("$ref"))
-    first, *steps = pointer.split("/")
-    found: Any = root
-    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-        return None
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list):
-            is_there = name.isdecimal() and int(name) < len(found)
-            found = found[int(name)] if is_there else None
-        else:
-            found = as_mapping(found).get(name)
-    return found
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.strict_schema
+#
+# The strict form of a function's parameters.
+#
+# In strict mode the API makes a model keep to the schema. Every object is closed and
+# every property required; optional ones become nullable, and `check_arguments` takes the
+# nulls away again. The limits are those of OpenAI's guide "Structured outputs",
+# "Supported schemas".
+# --------------------------------------------------------------------------------------
 
 
-def joined_schemas(
-    node: Any, parts_of: Callable[[JsonObject], list[Any]]
-) -> list[JsonObject]:
-    found: dict[int, JsonObject] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(parts_of(part))
-    return list(found.values())
+Schema = dict[str, Any]
 
-
-_OTHER_TYPES = {
-    **dict.fromkeys(("str", "text"), "string"),
-    **dict.fromkeys(("int", "long"), "integer"),
-    **dict.fromkeys(("float", "double", "decimal"), "number"),
-    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
-}
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-
-def known_types(stated: object) -> list[str]:
-    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
-    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
-    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
-
-
-_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
-_LONGEST_PATTERN = 500
-
-
-def _is_plain_pattern(pattern: object) -> bool:
-    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
-        return False
-    with suppress(re.error, OverflowError, RecursionError):
-        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
-    return False
-
-
-def _is_json(value: object) -> bool:
-    with suppress(TypeError, ValueError):
-        return bool(json.dumps(value, allow_nan=False))
-    return False
-
-
-def is_json_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and _is_json(value)
-
-
-_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
-_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
-
-_VALUES: Mapping[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_SCHEMAS, lambda _: True),
-    **dict.fromkeys(
-        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
-    ),
-    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
-    **dict.fromkeys(
-        ("description", "title", "format"), lambda value: isinstance(value, str)
-    ),
-    **dict.fromkeys(
-        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
-    ),
-    "multipleOf": lambda value: is_json_number(value) and value > 0,
-    **dict.fromkeys(
-        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
-        lambda value: type(value) is int and value >= 0,
-    ),
-    "uniqueItems": lambda value: isinstance(value, bool),
-    "pattern": _is_plain_pattern,
-    **dict.fromkeys(("const", "default"), _is_json),
-    "required": lambda value: isinstance(value, list),
-    "type": lambda value: bool(known_types(value)),
-}
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_NOT_SIMPLE = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    *("$ref", "allOf"),
-}
-_SHAPING = {"type", "properties", "items", "required", "enum"}
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-_LONGEST_NOTE = 200
-
-
-def function_parameters(
-    schema: JsonObject, strict_left: JsonBudget | None = None
-) -> tuple[_Schema, bool]:
-    mended = _MendedSchema(schema)
-    if strict_left and mended.is_simple:
-        with suppress(*ODD_SCHEMA):
-            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
-            return _strict(mended.root, 1), True
-    return mended.root, False
-
-
-class _MendedSchema:
-    def __init__(self, schema: JsonObject) -> None:
-        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-        whole |= {"type": "object", "properties": _all_properties(schema)}
-        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
-        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
-        self._referring: list[_Schema] = []
-        self.root = self._object({**whole, "nullable": False})
-        self._mend_references()
-
-    def _mend_references(self) -> None:
-        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
-        for node in self._referring:
-            target, pointer = referred_schema(self.root, node), node.pop("$ref")
-            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
-                node["$ref"] = pointer
-            elif isinstance(target, dict):
-                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
-                with suppress(JsonTooLarge):
-                    left.spend(json_size(target, left.left))
-                    defined[name] = target
-                    node["$ref"] = f"#/$defs/{name}"
-        if defined:
-            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
-
-    def _mend(self, node: Any) -> Any:
-        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
-            return {"anyOf": list(map(self._mend, node))}
-        if isinstance(node, Mapping):
-            return self._object(node)
-        return node if isinstance(node, bool) else {}
-
-    def _object(self, node: JsonObject) -> _Schema:
-        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
-        made = {
-            key: self._value(key, value)
-            for key, value in node.items()
-            if key in _VALUES and _VALUES[key](value)
-        }
-        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
-        _mend_types(made, node)
-        _mend_required(made, node)
-        for bound, limit in _BOUNDS:
-            if node.get(bound) is True and limit in made:  # draft 4
-                made[bound] = made.pop(limit)
-        if isinstance(node.get("$ref"), str):
-            made["$ref"] = node["$ref"]
-            self._referring.append(made)
-        elif node.get("nullable") is True:  # OpenAPI 3.0
-            return _make_nullable(made)
-        return made
-
-    def _value(self, key: str, value: Any) -> Any:
-        if key in _SCHEMAS:
-            return self._mend(value)
-        if key in _SCHEMA_LISTS:
-            return list(map(self._mend, value))
-        if key not in _SCHEMA_MAPS:
-            return value
-        is_pattern = key == "patternProperties"
-        names = filter(_is_plain_pattern, value) if is_pattern else value
-        return {name: self._mend(value[name]) for name in names}
-
-
-def _mend_types(made: _Schema, node: JsonObject) -> None:
-    if kinds := known_types(node.get("type")):
-        made["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
-        made.setdefault("properties", {})
-    if "array" in kinds:
-        made.setdefault("items", {})
-    for key in ("type", "pattern"):
-        if key not in made and isinstance(lost := node.get(key), str):
-            said = made.get("description", "")
-            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
-
-
-def _mend_required(made: _Schema, node: JsonObject) -> None:
-    names = [name for name in made.get("required", ()) if isinstance(name, str)]
-    for name, part in as_mapping(node.get("properties")).items():
-        if as_mapping(part).get("required") is True:
-            names.append(name)
-    if names or "required" in made:
-        made["required"] = list(dict.fromkeys(names))
-
-
-def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
-    found: _Schema = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
-
-
-def schema_parts(
-    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
-) -> list[Any]:
-    parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
-        parts += take(as_list(node.get(key)))
-    return parts
-
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
+_JSON_TYPES = frozenset(
+    {"array", "boolean", "integer", "null", "number", "object", "string"}
 )
 
-_DEEPEST_STRICT = 10
-_LARGEST_STRICT = 10_000
 
-ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+def json_types(stated: object) -> list[str]:
+    """Return the types that a `type` names; none if it names anything else, too."""
+    words = stated if isinstance(stated, list) else [stated]
+    for word in words:
+        if not isinstance(word, str) or word not in _JSON_TYPES:
+            return []
+    return list(dict.fromkeys(words))
 
-LARGEST_SCHEMA = 300_000
-MOST_STRICT_WORK = 300_000
+
+class NoStrictForm(ValueError):
+    """Strict mode cannot express a schema, or only with more work."""
 
 
-def _strict(node: Any, depth: int) -> _Schema:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise ValueError
+_KEPT_IN_STRICT_MODE = frozenset(
+    {
+        "description",
+        "enum",
+        "exclusiveMaximum",
+        "exclusiveMinimum",
+        "maxItems",
+        "maximum",
+        "minItems",
+        "minimum",
+        "multipleOf",
+        "pattern",
+    }
+)
+"""Keywords that strict mode takes as they are."""
+
+_DROPPED_IN_STRICT_MODE = frozenset(
+    {
+        "$comment",
+        "$defs",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "definitions",
+        "deprecated",
+        "examples",
+        "maxLength",
+        "maxProperties",
+        "minLength",
+        "minProperties",
+        "readOnly",
+        "title",
+        "uniqueItems",
+        "writeOnly",
+    }
+)
+"""Keywords that strict mode refuses, and that only remark on values or limit them.
+Definitions are among them: a schema that refers to one has no strict form."""
+
+_CHANGED_IN_STRICT_MODE = frozenset(
+    {
+        "additionalProperties",
+        "anyOf",
+        "const",
+        "format",
+        "items",
+        "oneOf",
+        "properties",
+        "required",
+        "type",
+    }
+)
+_SIMPLE_KEYWORDS = (
+    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
+)
+
+_STRICT_FORMATS = frozenset(
+    {
+        "date",
+        "date-time",
+        "duration",
+        "email",
+        "hostname",
+        "ipv4",
+        "ipv6",
+        "time",
+        "uuid",
+    }
+)
+_MAX_STRICT_DEPTH = 10
+
+_ROOT_DEPTH = 1
+
+
+def strict_schema_form(root: Schema) -> Schema:
+    """Return the strict form of a valid schema; raises NoStrictForm if it has none.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple, and neither is an open object. The strict form allows
+    only what the schema allows, except nulls of optional properties and what violates
+    keywords that strict mode does not have (`minLength`).
+    """
+    return _strict_form(root, _ROOT_DEPTH)
+
+
+def _strict_form(node: Any, depth: int) -> Schema:
+    if not isinstance(node, dict) or depth > _MAX_STRICT_DEPTH:
+        raise NoStrictForm
+    if not node.keys() <= _SIMPLE_KEYWORDS:
+        raise NoStrictForm
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
-    strict = {key: node[key] for key in node if key in _KEPT}
+    strict = {key: node[key] for key in node if key in _KEPT_IN_STRICT_MODE}
     if node.get("format") in _STRICT_FORMATS:
         strict["format"] = node["format"]
     if "const" in node:
         strict["enum"] = [node["const"]]
-    kinds = _types_of(node, strict.get("enum"))
-    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-    if "object" in kinds:
+    types = _types_of(node, strict.get("enum"))
+    strict["type"] = types[0] if len(types) == 1 else types
+    if "object" in types:
         strict |= _strict_object(node, depth)
-    if "array" in kinds:
-        strict["items"] = _strict(node.get("items"), depth + 1)
+    if "array" in types:
+        strict["items"] = _strict_form(node.get("items"), depth + 1)
     return strict
 
 
-def _strict_choice(node: JsonObject, depth: int) -> _Schema:
-    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
-        {"anyOf", "oneOf"} <= node.keys()
-    ):
-        raise ValueError
-    options = node.get("anyOf") or node["oneOf"]
-    return _choice_of([_strict(one, depth + 1) for one in options], node)
+def _strict_choice(node: Schema, depth: int) -> Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"}:
+        raise NoStrictForm
+    if "anyOf" in node and "oneOf" in node:
+        raise NoStrictForm
+    options = node["anyOf"] if "anyOf" in node else node["oneOf"]
+    return _choice_of([_strict_form(option, depth + 1) for option in options], node)
 
 
-def _strict_object(node: JsonObject, depth: int) -> _Schema:
-    properties, required = node.get("properties", {}), set(node.get("required", ()))
-    closed = node.get("additionalProperties", not properties and depth > 1) is False
-    if not closed or not required <= properties.keys():
-        raise ValueError
-    strict = {}
+def _strict_object(node: Schema, depth: int) -> Schema:
+    properties = node.get("properties", {})
+    required = set(node.get("required", ()))
+    if not _is_closed(node, depth) or not required <= properties.keys():
+        raise NoStrictForm
+    strict: Schema = {}
     for name, part in properties.items():
-        made = _strict(part, depth + 1)
-        strict[name] = made if name in required else _make_nullable(made)
+        form = _strict_form(part, depth + 1)
+        strict[name] = form if name in required else _make_nullable(form)
     return {
         "properties": strict,
         "required": list(strict),
@@ -3126,51 +4809,503 @@ def _strict_object(node: JsonObject, depth: int) -> _Schema:
     }
 
 
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return _choice_of([*options, *none], schema)
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
+def _is_closed(node: Schema, depth: int) -> bool:
+    """Say whether an object may have only the properties that it lists.
+
+    Servers seldom say so; an object that lists none, except a function's own
+    parameters, is meant as a map.
+    """
+    if "additionalProperties" in node:
+        return node["additionalProperties"] is False
+    return depth == _ROOT_DEPTH or bool(node.get("properties"))
 
 
-def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    kept = node.keys() & {"description"}
-    return {"anyOf": options, **{key: node[key] for key in kept}}
+def _make_nullable(form: Schema) -> Schema:
+    types = form.get("type")
+    if types is None or types in ("object", "array"):
+        return _nullable_choice(form)
+    listed = types if isinstance(types, list) else [types]
+    nullable = {**form, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in form and None not in form["enum"]:
+        nullable["enum"] = [*form["enum"], None]
+    return nullable
 
 
-def _types_of(node: JsonObject, enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    if not (kinds := known_types(stated)):
-        raise ValueError
-    return kinds
+def _nullable_choice(form: Schema) -> Schema:
+    """Return a choice between a form, or its options, and null."""
+    undescribed = {key: form[key] for key in form if key != "description"}
+    options = [undescribed]
+    if undescribed.keys() == {"anyOf"}:
+        options = undescribed["anyOf"]
+    null = {"type": "null"}
+    if null not in options:
+        options = [*options, null]
+    return _choice_of(options, form)
 
 
+def _choice_of(options: list[Any], node: Schema) -> Schema:
+    """Return a choice with the description of `node`."""
+    choice: Schema = {"anyOf": options}
+    if "description" in node:
+        choice["description"] = node["description"]
+    return choice
+
+
+def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
+    """Return the types that a node states, or those of the values that it lists."""
+    if "type" in node:
+        return json_types(node["type"])
+    if "properties" in node:
+        return ["object"]
+    if enum is None:
+        raise NoStrictForm
+    types = [_type_of_scalar(value) for value in enum]
+    return list(dict.fromkeys(types))
+
+
+def _type_of_scalar(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case str():
+            return "string"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+    raise NoStrictForm
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.json_schema
+#
+# JSON Schemas of functions, as the API takes them.
+#
+# Tool servers send schemas of every draft and of OpenAPI, and some that are not schemas
+# at all. One that the API refuses makes every message of a chat fail. So each is copied
+# once: the copy has the keywords of draft 2020-12 that have valid values, at every depth.
+# Nothing is guessed; what is left out allows more than before, never something else. The
+# tool's own schema stays as it is, and arguments are checked against that one.
+#
+# The API demands more than the draft (docs/reference/responses-api.md, "Function tools"):
+#
+# - The root is an object with `properties`, and not a choice.
+# - An object has `properties`, an array has `items`.
+# - A reference names a definition at the root.
+# - A pattern is one that Python's `re` compiles, and that other engines read alike.
+# --------------------------------------------------------------------------------------
+
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read, as `json_size` counts it."""
+MAX_STRICT_WORK = 300_000
+"""The size of all schemas of a request that get a strict form."""
+_MAX_STRICT_SCHEMA = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum (guide
+"Structured outputs", "Supported schemas")."""
+
+
+def function_parameters(
+    schema: JsonObject, strict_left: JsonBudget | None = None
+) -> tuple[Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    With `strict_left`, the work that may still be done, simple ones get their strict
+    form; see `strict_schema_form`. Raises JsonTooLarge for a schema above
+    LARGEST_SCHEMA or of more than 64 levels.
+    """
+    json_size(schema, LARGEST_SCHEMA)
+    copy = _SchemaCopy(schema)
+    parameters = _object_without_choice(copy.schema)
+    is_plain_object = (
+        not copy.schema.keys() & _REFUSED_AT_THE_ROOT
+        and schema.get("type", "object") == "object"
+    )
+    if strict_left is None or not copy.is_exact or not is_plain_object:
+        return parameters, False
+    try:
+        strict_left.spend(json_size(parameters, _MAX_STRICT_SCHEMA))
+        return strict_schema_form(parameters), True
+    except (JsonTooLarge, NoStrictForm):
+        return parameters, False
+
+
+# ---------------------------------------------------------------- valid values
+
+
+def is_json_value(value: object) -> bool:
+    """Say whether JSON can express a value; it has no NaN and no infinity."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def is_json_number(value: object) -> bool:
+    """Say whether a value is a number that JSON has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return is_json_value(value)
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _is_mapping(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_filled_list(value: object) -> bool:
+    return isinstance(value, list) and value != []
+
+
+def _is_json_list(value: object) -> bool:
+    return _is_filled_list(value) and is_json_value(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_divisor(value: Any) -> bool:
+    return is_json_number(value) and value > 0
+
+
+_MAX_PATTERN_CHARACTERS = 500
+_READ_DIFFERENTLY = re.compile(
+    r"""
+    \(\?(?!:)       # lookaround, flags, named groups
+    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \[\^?\[       # sets in sets
+    | -- | && | ~~ | \|\|
+    | [*+?}]\+      # possessive repeats
+    """,
+    re.VERBOSE,
+)
+"""Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+def _is_portable_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: the API refuses what `re` does not compile."""
+    if not isinstance(pattern, str) or len(pattern) > _MAX_PATTERN_CHARACTERS:
+        return False
+    if _READ_DIFFERENTLY.search(pattern):
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _is_json_type(value: object) -> bool:
+    return json_types(value) != []
+
+
+_SCHEMA_KEYWORDS = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+_SCHEMA_LIST_KEYWORDS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_SCHEMA_MAP_KEYWORDS = frozenset(
+    {
+        "$defs",
+        "definitions",
+        "dependentSchemas",
+        "patternProperties",
+        "properties",
+    }
+)
+
+_VALID_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMA_KEYWORDS, _is_schema),
+    **dict.fromkeys(_SCHEMA_LIST_KEYWORDS, _is_filled_list),
+    **dict.fromkeys(_SCHEMA_MAP_KEYWORDS, _is_mapping),
+    "$comment": _is_text,
+    "const": is_json_value,
+    "contentEncoding": _is_text,
+    "contentMediaType": _is_text,
+    "default": is_json_value,
+    "deprecated": _is_flag,
+    "description": _is_text,
+    "enum": _is_json_list,
+    "examples": _is_json_list,
+    "exclusiveMaximum": is_json_number,
+    "exclusiveMinimum": is_json_number,
+    "format": _is_text,
+    "maxContains": _is_length,
+    "maxItems": _is_length,
+    "maxLength": _is_length,
+    "maxProperties": _is_length,
+    "maximum": is_json_number,
+    "minContains": _is_length,
+    "minItems": _is_length,
+    "minLength": _is_length,
+    "minProperties": _is_length,
+    "minimum": is_json_number,
+    "multipleOf": _is_divisor,
+    "pattern": _is_portable_pattern,
+    "readOnly": _is_flag,
+    "required": _is_list,
+    "title": _is_text,
+    "type": _is_json_type,
+    "uniqueItems": _is_flag,
+    "writeOnly": _is_flag,
+}
+"""The keywords that are sent, with the check of their values.
+
+They are those of draft 2020-12, and `definitions`, which it still knows. Left out are
+`$schema`, which is no longer true of the copy, words that give a part another name or
+base (`$id`, `$anchor`, `$dynamicRef`), and `dependentRequired`, a map of lists that
+nobody sends. `$ref` has a check of its own.
+"""
+
+_NEEDED_FOR_STRICT_MODE = frozenset(
+    {
+        "$dynamicRef",
+        "$recursiveRef",
+        "$ref",
+        "dependencies",
+        "dependentRequired",
+        "enum",
+        "items",
+        "nullable",
+        "properties",
+        "required",
+        "type",
+    }
+)
+"""Words without which a strict form would be a guess, if they are left out."""
+
+
+# ---------------------------------------------------------------- copy
+
+
+class _SchemaCopy:
+    """A schema with its valid keywords; each node is read once.
+
+    `is_exact` is false if a word was left out that strict mode would have to express.
+    """
+
+    def __init__(self, root: JsonObject) -> None:
+        self._root = root
+        self.is_exact = True
+        self.schema = self._copy_keywords(root)
+
+    def _copy(self, node: object) -> Schema | bool:
+        """Return the copy of a node; what is not a schema allows everything."""
+        if isinstance(node, bool):
+            return node
+        if isinstance(node, Mapping):
+            return self._copy_keywords(node)
+        return {}
+
+    def _copy_keywords(self, node: JsonObject) -> Schema:
+        copy: Schema = {}
+        for keyword, value in node.items():
+            if self._is_valid(keyword, value):
+                copy[keyword] = self._copy_value(keyword, value)
+            elif keyword in _NEEDED_FOR_STRICT_MODE:
+                self.is_exact = False
+        types = json_types(copy.get("type"))
+        if "object" in types:
+            copy.setdefault("properties", {})
+        if "array" in types:
+            copy.setdefault("items", {})
+        return copy
+
+    def _is_valid(self, keyword: object, value: object) -> bool:
+        if keyword == "$ref":
+            return self._is_definition(value)
+        if not isinstance(keyword, str) or keyword not in _VALID_VALUES:
+            return False
+        return _VALID_VALUES[keyword](value)
+
+    def _is_definition(self, reference: object) -> bool:
+        """Say whether a reference names a definition at the root, or the root."""
+        if not isinstance(reference, str) or not _DEFINITION.fullmatch(reference):
+            return False
+        return _is_schema(resolve_reference(self._root, reference))
+
+    def _copy_value(self, keyword: str, value: Any) -> Any:
+        if keyword in _SCHEMA_KEYWORDS:
+            return self._copy(value)
+        if keyword in _SCHEMA_LIST_KEYWORDS:
+            return [self._copy(part) for part in value]
+        if keyword in _SCHEMA_MAP_KEYWORDS:
+            return self._copy_map(keyword, value)
+        if keyword == "required":
+            return _unique_texts(value)
+        if keyword == "type" and isinstance(value, list):
+            return _unique_texts(value)
+        return value
+
+    def _copy_map(self, keyword: str, parts: JsonObject) -> Schema:
+        is_name: Callable[[Any], bool] = _is_text
+        if keyword == "patternProperties":
+            is_name = _is_portable_pattern
+        return {name: self._copy(part) for name, part in parts.items() if is_name(name)}
+
+
+def _unique_texts(values: list[Any]) -> list[str]:
+    """Return the texts of a list, each once, as the draft wants it."""
+    texts = [value for value in values if isinstance(value, str)]
+    return list(dict.fromkeys(texts))
+
+
+# ---------------------------------------------------------------- root
+
+_REFUSED_AT_THE_ROOT = frozenset(
+    {"$ref", "allOf", "anyOf", "const", "enum", "not", "oneOf"}
+)
+
+
+def _object_without_choice(root: Schema) -> Schema:
+    """Return an object with all properties of the options that the root offers.
+
+    The API refuses a choice at the root, and a model that knew none of its properties
+    could not call the function.
+    """
+    plain = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
+    return {**plain, "type": "object", "properties": _all_properties(root)}
+
+
+def _all_properties(root: Schema) -> Schema:
+    """Return the properties of the root and its options; those of the first count."""
+    parts = joined_schemas(root, partial(schema_parts, root, choose=_choose_all))
+    properties: Schema = {}
+    for part in reversed(parts):
+        properties.update(as_mapping(part.get("properties")))
+    return properties
+
+
+def _choose_all(options: list[Any]) -> list[Any]:
+    return options
+
+
+# ---------------------------------------------------------------- reading
+
+_DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer behind a `#`; `#` alone is the root (RFC 6901).
+    """
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        part = _step_into(part, name)
+    return part
+
+
+def _step_into(part: Any, name: str) -> Any:
+    if not isinstance(part, list):
+        return as_mapping(part).get(name)
+    if name.isdecimal() and int(name) < len(part):
+        return part[int(name)]
+    return None
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    joined: dict[int, JsonObject] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in joined:
+            joined[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(joined.values())
+
+
+def schema_parts(
+    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, what is chosen."""
+    parts: list[Any] = []
+    if "$ref" in node:
+        parts.append(resolve_reference(root, node["$ref"]))
+    parts += as_list(node.get("allOf"))
+    parts += choose(as_list(node.get("anyOf")))
+    parts += choose(as_list(node.get("oneOf")))
+    return parts
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.tools
+#
+# Tools in the API's form, with names that it allows.
+# --------------------------------------------------------------------------------------
+
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
 _STEM = 51
+"""Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
 
 
 @dataclass(frozen=True)
 class ToolNames:
+    """Translates the names of tools for the API and back; `known` are their own names.
+
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
+    """
+
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, called: str, others: Collection[str] = ()) -> str:
+        """Return the tool's own name for the name that the model used.
+
+        A name that neither a tool nor one of the `others` has means the only tool that
+        is spelled like it.
+        """
         own = self._own.get(called)
         if own is None and called not in others:
             own = self._spelled.get(_spelling(called))
@@ -3183,6 +5318,7 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -3194,6 +5330,7 @@ class ToolNames:
         return found
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
         return [
             t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
             for t in tools
@@ -3212,6 +5349,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
 
 
 _MODELS_PREFIX = "functions."
+"""Models know functions in this namespace, and some write it."""
 _LONGEST_CALL_ID = 64
 
 
@@ -3219,36 +5357,39 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
+
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
+    """
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
+    """Return an item with a name and a `call_id` that the API takes.
+
+    Calls of other servers and models can have any. The same ones always become the
+    same, so that a call, its output and its tool still fit.
+    """
     name, call_id = item.get("name"), item.get("call_id")
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
@@ -3260,11 +5401,13 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
 
@@ -3274,7 +5417,14 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
+    """
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
@@ -3301,10 +5451,15 @@ def _spec_name(spec: object) -> str:
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
+
+    MCP servers are compared by label, other hosted tools by type.
+    """
     tools = [tool for group in groups for tool in group]
     return list({tool_identity(tool): tool for tool in tools}.values())
 
@@ -3312,6 +5467,10 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
+    """Return `tool_choice` in the API's form, where a named function is not nested.
+
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    """
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -3326,6 +5485,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -3372,12 +5532,13 @@ def _flat_format(custom: JsonObject) -> Item:
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
+    """Return what no two tools of a request have in common."""
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -3414,16 +5575,31 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
 
 
 def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    """Return what identifies a tool in a choice, with its label and without."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
     kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.build
+#
+# The fields of a request, and how they are built for a model.
+#
+# The caller's own keys have priority over the settings. Keys that the API does not have
+# are dropped, and so are parameters that the model rejects
+# (docs/reference/responses-api.md, "Parameters" and "Sampling and effort").
+#
+# Other servers are stricter: an unknown key or `include` is an error there, a reasoning
+# item or a call needs an id, and a message of the assistant must be plain text
+# (docs/reference/responses-api.md, "Other servers").
+# --------------------------------------------------------------------------------------
+
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
+"""For models of which it is not known."""
 
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
@@ -3435,6 +5611,9 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names and values."""
+
+    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3466,20 +5645,30 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, repaired, without fields that are not set."""
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
         fields["input"] = self.items()
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return fit_calls(self.input, self.tools or ())
+        """Return the input with names and ids of calls that the API accepts."""
+        return fit_calls(self.input)
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
+    """What the administrator and the user chose; the caller's keys have priority.
+
+    None means that nothing was chosen. `defaults` are further parameters by name.
+    """
+
     effort: str | None = None
     summary: str | None = None
     verbosity: str | None = None
@@ -3498,11 +5687,18 @@ def build_request(
     body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for one without a message.
+
+    `body` holds the caller's keys, with the names of Chat Completions or of the API;
+    values that no API takes are left out. The effort is the caller's, else the user's,
+    else the one in the model's name.
+    """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3510,6 +5706,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
+        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -3535,6 +5732,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys that the API takes, and what is wrong with others."""
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3592,6 +5790,7 @@ _READ_OTHERWISE = (
     "tools",
     "extra_tools",
 )
+"""Keys that are not parameters, or that are sent under other names."""
 
 _LONGEST_NAME = 40
 
@@ -3599,6 +5798,9 @@ _LONGEST_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
+    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
+    sentence for each value that no API takes.
+    """
     given, errors = read_parameters(asked)
     sent = lower_payload(request.payload(), APPENDED)
     kept, wrong = _passed_on(given)
@@ -3619,11 +5821,14 @@ _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
     *("prompt_cache_", "safety_identifier"),
 )
+"""How the names begin."""
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -3636,29 +5841,63 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organisation, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
 
 
 class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
     family: str
     endpoint: str = ""
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
 
     def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
         account = {"account": self.account} if self.account else {}
         return {"family": self.family, "endpoint": self.endpoint, **account}
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    return Origin(family, endpoint.host, endpoint.owner())
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
     fields = as_mapping(wire)
     if family := fields.get("family"):
         endpoint, account = fields.get("endpoint"), fields.get("account")
@@ -3667,23 +5906,28 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
 
 
 def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
     return call_id.startswith(_REMOTE_SIGN)
 
 
 def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    """Return the call that `item` made or requested, with its output or error."""
     output = output or _remote_error(item) or str(item.get("output") or "")
     arguments = str(item.get("arguments") or "{}")
     return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
     return remote_pair(request, f"Error: {why}")
 
 
@@ -3696,14 +5940,17 @@ def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Ite
 
 
 def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
     return item.get("type") == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
         place
@@ -3734,6 +5981,7 @@ def _asked_id(item: JsonObject) -> object:
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
     outputs = {
         item["call_id"]: item
         for item in items
@@ -3778,6 +6026,10 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
     kept = _without(item, _NEVER_REPLAYED)
     if kind_of(item).tool:
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
@@ -3790,12 +6042,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
     if fields.keys().isdisjoint(names) and None not in fields.values():
         return fields
     return {k: v for k, v in fields.items() if k not in names and v is not None}
 
 
 def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
@@ -3808,9 +6062,15 @@ _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
 CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
 
 
 def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
     if has_image(item):
         return [image_message(item)]
     if not is_code(item):
@@ -3823,6 +6083,7 @@ def past_items(item: Item) -> list[Item]:
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -3845,998 +6106,36 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
 
 
 def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# openai_responses.models.choice
-
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def read_models(answer: object) -> dict[str, str]:
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
-    }
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    known = CATALOG_FACTS if usable is None else usable
-    newest: dict[str, re.Match[str]] = {}
-    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
-        if _is_offered(found, today):
-            newest[found[2]] = found
-    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
-
-
-def _is_offered(found: re.Match[str], today: str) -> bool:
-    facts = CATALOG_FACTS.get(found[0])
-    if facts and (facts.successor or (facts.shutdown or "9") <= today):
-        return False
-    return found[2] not in _CLOSED_CIRCLES
-
-
-def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    return tuple(map(int, found[1].split("."))), found[0]
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    ending = _date(model.facts.shutdown)
-    found = resolve_model(model.facts.successor or "")
-    return found if found.pro and ending and ending <= today else None
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    if "```" in text:
-        return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
-
-
-# openai_responses.loop.recovery
-
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-
-
-class RetryPolicy(NamedTuple):
-    max_retries: int = 2
-    max_wait: float = 60.0
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
-) -> float | None:
-    if attempt >= policy.max_retries or not _is_retried(failure):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if failure.retry_after is None else failure.retry_after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(failure: Failure) -> bool:
-    words = {failure.error.code, failure.error.type}
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
-        return False
-    if failure.should_retry is not None:
-        return failure.should_retry
-    if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.place
-        return is_nameless or bool(words & _RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-_MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-_LASTING_CODES = (
-    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
-_UNREAD = "invalid_encrypted_content"
-_UNREADABLE = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNKNOWN = re.compile(
-    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
-    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
-    r"|additional properties",
-    re.IGNORECASE,
-)
-_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
-_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
-_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
-_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
-
-_REPAIRED = {
-    "reasoning": "The server could not read earlier reasoning of this chat: answering "
-    "without it.",
-    "reasoning_text": "The server does not take its reasoning back: answering without.",
-    "kind": "Earlier runs of code are no longer there: answering without them.",
-    "plain": "The server refused this chat as it was: only its texts and tool results "
-    "were sent.",
-}
-_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
-
-
-class _Refusal(NamedTuple):
-    payload: Mapping[str, Any]
-    rows: list[tuple[str, Item]]
-    error: ApiError
-    done: Sequence[Repair]
-
-    @property
-    def last(self) -> str:
-        return self.rows[-1][0] if self.rows else ""
-
-    @property
-    def tools(self) -> Iterator[Item]:
-        return all_tools(declared_tools(self.payload))
-
-    @property
-    def is_unknown(self) -> bool:
-        code, words = self.error.code or "", self.error.message
-        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
-
-
-def find_repair(
-    request: ResponsesRequest, failure: Failure, done: int = 0
-) -> Status | None:
-    error, repairs = failure.error, request.repairs
-    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
-        return None
-    rows = repair_items(request.items(), repairs)
-    refusal = _Refusal(request.payload(), rows, error, repairs)
-    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
-        return found
-    is_lost = failure.status == 404 and not error.place
-    if failure.status is None or is_lost or _is_retried(failure):
-        return None
-    plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*repairs, plain])
-    sent = [[item for _, item in some] for some in (changed, rows)]
-    return _told(plain) if changed and sent[0] != sent[1] else None
-
-
-def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
-    if failure.error.code != "server_error" and (failure.status or 0) < 500:
-        return None
-    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
-    found = _best(refusal, map(_tool, _searches(refusal)))
-    return found._replace(is_lasting=False) if found else None
-
-
-def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
-    given_up = {(one.target, one.value) for one in refusal.done if one.value}
-    for found in repairs:
-        repair = found.repair or Repair("", "")
-        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
-            return found
-    return None
-
-
-def _told(repair: Repair) -> Status:
-    return Status(_REPAIRED[repair.action], repair)
-
-
-def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
-    for find in (*first, *_FINDERS):
-        yield from find(refusal)
-
-
-def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning_text", ""))
-
-
-def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == _UNREAD:
-        yield from _unread_reasoning(refusal)
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
-    if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} were sent as plain text."
-        kind = f"function_call:{call[1]}@{refusal.last}"
-        yield Status(sentence, Repair("kind", kind))
-    refused = words.partition("upported values")[0]
-    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
-    if "not found in 'tools'" in words:
-        yield _lower(ADDED_TOOLS)
-    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream")
-
-
-def _lower(kind: str) -> Status:
-    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
-
-
-def _refused_sentence(refused: str) -> str:
-    return f"The model's server does not take {refused}: answering without it."
-
-
-def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
-    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", refusal.last))
-
-
-def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.code in PICTURE_CODES:
-        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
-        for newest in places[-1:]:
-            yield from _item(refusal, newest)
-
-
-def _find_place(
-    payload: Mapping[str, Any], error: ApiError
-) -> tuple[str, int, str, Item] | None:
-    found = error.place
-    rows = payload.get(found[1]) or () if found else ()
-    if found is None or int(found[2]) >= len(rows):
-        return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
-
-
-def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    found = error.place and _find_place(request.payload(), error)
-    if not found:
-        return ""
-    where, number, _, named = found
-    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
-
-
-def _by_place(refusal: _Refusal) -> Iterator[Status]:
-    found = _find_place(refusal.payload, refusal.error)
-    if found is None:
-        return
-    where, number, path, named = found
-    keys = re.findall(r"[a-z_]+", path)
-    is_named = bool(refusal.error.param)
-    if inner := _INNER_TOOL.match(path):
-        tools = content_parts(named.get("tools"))[int(inner[1]) :]
-        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
-    elif item_type(named) == "namespace":
-        yield from map(_tool, _searches(refusal))
-    if refusal.is_unknown and keys:
-        target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(
-            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
-        )
-    elif where == "tools":
-        yield _tool(named)._replace(is_named=is_named)
-    else:
-        yield from _item(refusal, number)
-
-
-def _by_id(refusal: _Refusal) -> Iterator[Status]:
-    named = set(_NAMED_ID.findall(refusal.error.message))
-    for number, (_, item) in enumerate(refusal.rows):
-        if named and named & {item.get("id"), item.get("call_id")}:
-            yield from _item(refusal, number)
-
-
-def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    target, sent = refusal.rows[number]
-    if (kind := item_type(sent)) in APPENDED:
-        yield _lower(kind)
-        return
-    if has_plain_reasoning(sent):
-        yield _told(Repair("reasoning_text", ""))
-        return
-    noun = kind.replace("_", " ")
-    as_text = f"One earlier {noun} was sent as plain text."
-    if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target))
-    elif kind == "message" and plain_item(sent) != sent:
-        yield Status(as_text, Repair("text", target))
-    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
-        words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_paired(sent):
-        yield Status(as_text, Repair("item", target))
-    elif sent.get("role", "assistant") == "assistant":
-        words = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(words, Repair("item", target))
-
-
-def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.param in _parameter_paths(refusal):
-        yield _parameter(refusal, refusal.error.param)
-
-
-def _parameter_paths(refusal: _Refusal) -> list[str]:
-    payload = refusal.payload
-    inner = [
-        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
-    ]
-    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
-    kept.add("" if refusal.is_unknown else "store")
-    return [path for path in (*inner, *payload) if path not in kept]
-
-
-def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
-    words = refusal.error.message
-    quoted = {*_QUOTED.findall(words)}
-    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in _parameter_paths(refusal):
-        if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path)
-
-
-def _parameter(refusal: _Refusal, path: str) -> Status:
-    now = parameter_at(refusal.payload, path.split("."))
-    value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _refused_sentence(path)
-    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
-        new = json.dumps(nearest)
-        sentence = f"The model does not have this effort: answering with {nearest}."
-    elif path == "stream":
-        sentence = "The model may not stream here: the answer comes in one piece."
-    repair = Repair("parameter", path, value, new)
-    return Status(sentence, repair, is_named=refusal.error.param == path)
-
-
-def _nearest_effort(asked: object, error: ApiError) -> str | None:
-    quoted = {*_QUOTED.findall(error.message)} - {asked}
-    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
-    if asked not in REASONING_EFFORTS or not named:
-        return None
-    place = REASONING_EFFORTS.index
-    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
-
-
-def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    error = refusal.error
-    words = {*_QUOTED.findall(error.message)}
-    if error.code == "invalid_value":
-        words.add(str(error.type).removesuffix("_user_error"))
-    for tool in refusal.tools:
-        if tool_name(tool) in words:
-            is_down = "retrieving tool list" in error.message
-            yield _tool(tool)._replace(is_lasting=not is_down)
-
-
-def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in refusal.tools if t.get("type") == "tool_search")
-
-
-def _tool(tool: Item) -> Status:
-    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
-    return Status(sentence, Repair("tool", json_digest(tool)))
-
-
-_FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
-    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
-)
-
-
-# openai_responses.loop.response
-
-
-class ResponseState:
-    def __init__(self, first_index: int = 0) -> None:
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
-        return []
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
-            return None
-        return place if place in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
-
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[place] = {}
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
-            events = self._start(index, item, [item_id])
-        if place not in self._open:
-            return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
-        if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
-
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
-        events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
-        self._growing = _NO_TEXT
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
-
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
-    ) -> list[RunEvent]:
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            error=error,
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
-
-
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
-
-
-def _lacks_call_id(item: Item) -> bool:
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    if status == "failed":
-        return ending_of_failure("failed", error)
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# openai_responses.loop.attempts
-
-_THOUGHT_SHARE = 0.02
-
-
-class Limits(NamedTuple):
-    join_seconds: float = 0.05
-    timeouts: Timeouts = Timeouts()
-    retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
-    poll_seconds: float = 5.0
-    most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
-
-
-class Attempts:
-    def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
-    ) -> None:
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
-        self.usages: list[Usage] = []
-
-    async def events(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
-        self.request = request
-        self._retries = self._repaired = 0
-        self._thought: ItemAdded | None = None
-        while True:
-            self.response = ResponseState(first_index)
-            self.error: ResponsesError | None = None
-            self.has_shown = self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
-                break
-            yield note
-            self.limits.heard(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *held):
-                yield event
-
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        if self.has_shown or isinstance(event, Status):
-            return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
-            self._thought = thought = self._thought or event
-            if thought.output_index == event.output_index:
-                self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
-        if not _is_visible(event):
-            return []
-        self.has_shown = True
-        shown, held[:] = [*self._end_thought(), *held], []
-        return shown
-
-    def _end_thought(self) -> list[RunEvent]:
-        thought = None if self._thinks else self._thought
-        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
-
-    def count_bytes(self, chunk: bytes) -> None:
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
-
-    @property
-    def ending(self) -> Ending:
-        ending, has_begun = self.response.ending, self.response.event_count > 0
-        if not ending:
-            ending = CUT if has_begun else UNREADABLE
-            if self.error:
-                ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
-
-    @property
-    def trace(self) -> Trace:
-        error, trace = self.error, self.response.trace
-        if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
-
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        payload = request.payload()
-        if self.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
-
-    def _next(self) -> tuple[Status | None, float]:
-        failure = _retriable_failure(self.error, self.response)
-        is_open = self.request.background and not self.response.refusal
-        if self.has_shown or not failure or (is_open and _may_run(self.error)):
-            return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
-        if wait is None:
-            return None, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-class _Background:
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._named: asyncio.Future[str] = loop.create_future()
-        self._last = self._seen = -1
-        self._failures = 0
-        self._resumable = True
-        self._asks = self._is_left = False
-
-    def is_new(self, event: ServerSentEvent) -> bool:
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        before, self._last = self._last, max(self._last, number)
-        return number > before
-
-    def note(self, response: object) -> None:
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._named.done():
-            self._named.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        path = "/responses"
-        try:
-            while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                ending = self._attempts.response.ending
-                if ending or not self._named.done() or (error and error.is_final):
-                    if error and not ending:
-                        raise error
-                    break
-                has_news, self._seen = self._last != self._seen, self._last
-                wait = self._wait_after(error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_BROKE)
-                await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._named.result()}", None
-                if not self._asks:
-                    path += f"?stream=true&starting_after={self._last}"
-        finally:
-            self._abandon()
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        if self._named.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        await asyncio.wait(
-            {first, self._named},
-            timeout=_LONGEST_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:
-            self._failures, self._asks = 0, not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = (error.failure if error and error.status else None) or Failure()
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0
-        self._asks = not (has_news and self._can_resume)
-        if wait is None:
-            self._is_left = bool(error and error.status == 404)
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self._last >= 0
-
-    def _abandon(self) -> None:
-        attempts = self._attempts
-        is_over = attempts.response.ending or self._is_left
-        if self._named.done() and not is_over:
-            self._is_left = True
-            path = f"/responses/{self._named.result()}/cancel"
-            later = attempts.connections
-            later.do_later(later.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    state, deadlines = attempts.response, attempts.deadlines
-    deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
-            response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
-            return
-        decoder = EventStreamDecoder()
-        while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
-            for event in events:
-                yield event
-            if malformed:
-                raise malformed
-            if events and isinstance(last := events[-1], TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for event in batch:
-            parsed = parse_event(event)
-            if background is None or background.is_new(event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error or state.ending:
-        return error.failure if error else None
-    return Failure() if state.event_count else MalformedEvent.failure
-
-
-def _is_visible(event: RunEvent) -> bool:
-    if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    if error is None or error.was_sent:
-        return True
-    asks_again = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not asks_again
-
-
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
@@ -4853,12 +6152,21 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself: what was `found`
+    is remembered by the identity of the objects, so they must outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
+    """
+
     root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4869,6 +6177,7 @@ class _SchemaCheck(NamedTuple):
         self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         place = (path, id(value), id(node))
@@ -4882,7 +6191,8 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, referred_schema(self.root, node), path, depth + 1)
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4896,6 +6206,7 @@ class _SchemaCheck(NamedTuple):
     def _inner(
         self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
             required = set(node.get("required") or ())
@@ -4912,7 +6223,7 @@ class _SchemaCheck(NamedTuple):
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
-    kinds = known_types(node.get("type"))
+    kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -4940,16 +6251,23 @@ def _quote(value: Any) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*ODD_SCHEMA):
+    with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -4983,17 +6301,31 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, one option."""
     check.pay_for(value, node)
     return schema_parts(check.root, node, partial(_chosen_option, value, check))
 
 
 def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
+    """Return the option that a value fits; all options if it fits none."""
     lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))
     return [*islice(fitting, 1)] or options
 
 
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that fits counts. A rule that fits only another name of the tool
+# counts, too, if it is stricter. Without an explicit approval a call is denied.
+#
+# Every call gets an output. For each failure the model gets one of our sentences; the
+# text of an exception goes only to the log, because it may quote what the model must not
+# see.
+# --------------------------------------------------------------------------------------
+
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -5006,17 +6338,22 @@ _ANSWERS: Mapping[str, Approval] = {
 _Value = TypeVar("_Value")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
     log: Callable[[str], object] = str
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
         found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
@@ -5026,6 +6363,7 @@ class Approver:
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -5040,6 +6378,7 @@ class Approver:
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
     return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
@@ -5047,6 +6386,12 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
     rules: ApprovalRules
     rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
@@ -5064,20 +6409,38 @@ def _read_approval(word: str) -> Approval | None:
     return _ANSWERS.get(word.lower())
 
 
-def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
-    found, unread = _read_entries(text, ":", _read_timeout)
-    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
-    told = valve_error(problem, "`crawl_*: 600`", place=place)
-    return found, str(told) if unread else ""
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
 
 
 def _read_timeout(word: str) -> float | None:
-    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
 
 
 def _read_entries(
     text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -5092,35 +6455,62 @@ def _read_entries(
 
 
 class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
     output: str | list[Item]
     failed: bool = False
     card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None: ...
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None: ...
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
 
-    def is_interactive(self, name: str) -> bool: ...
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
     at_once: int = 8
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
     own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
 
     def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
         return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
+    """
+
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -5132,15 +6522,19 @@ class Toolset(NamedTuple):
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
 def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
+    """A call that may run: its tool, its arguments, the tool that was called."""
+
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
@@ -5150,6 +6544,13 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
     batch = _Batch(toolset)
     tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
@@ -5180,6 +6581,8 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 class _Batch:
+    """The calls of a round. Their time stops while a person is asked, one by one."""
+
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
@@ -5188,6 +6591,10 @@ class _Batch:
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        """Wait until a task is done or the time is used up.
+
+        The time of a question is added back.
+        """
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5256,6 +6663,7 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
     name, limits = ready.name, toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
     try:
@@ -5274,6 +6682,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 
 def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
         cap = partial(_cap_output, characters=characters)
         return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
@@ -5288,7 +6697,1383 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.recovery
+#
+# What to do after a refusal: wait and send again, or repair the request.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names: an item or a tool by its place, in `param` or in the words (gateways
+# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
+# few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent, once.
+# --------------------------------------------------------------------------------------
+
+
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not _is_retried(failure):
+        return None
+    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    wait = backoff if failure.retry_after is None else failure.retry_after
+    return wait if wait <= policy.max_wait else None
+
+
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.place
+        return is_nameless or bool(words & _RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
+
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_LASTING_CODES = (
+    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREAD = "invalid_encrypted_content"
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+"""Paths whose loss would change what the person asked for."""
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "reasoning_text": "The server does not take its reasoning back: answering without.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
+
+
+class _Refusal(NamedTuple):
+    """What was sent, and what the server said about it."""
+
+    payload: Mapping[str, Any]
+    rows: list[tuple[str, Item]]
+    """The name of each item as it was, and the item as it was sent."""
+    error: ApiError
+    done: Sequence[Repair]
+
+    @property
+    def last(self) -> str:
+        """The name of the last item."""
+        return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that were sent, also those of items and in namespaces."""
+        return all_tools(declared_tools(self.payload))
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
+
+
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    """Return the repair of `request` after a refusal, with the sentence that tells it.
+
+    `done` is how many the request has got since it was built. A 404 that names nothing is
+    about the address.
+    """
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
+        return None
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not error.place
+    if failure.status is None or is_lost or _is_retried(failure):
+        return None
+    plain = Repair("plain", refusal.last)
+    changed = repair_items(request.items(), [*repairs, plain])
+    sent = [[item for _, item in some] for some in (changed, rows)]
+    return _told(plain) if changed and sent[0] != sent[1] else None
+
+
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    """Return what to try when retries did not help.
+
+    Searches for tools are known to end in a `server_error` again and again
+    (docs/reference/responses-api.md, "Function tools").
+    """
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    """Return the first that was not done, nor gives back what one took away."""
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
+            return found
+    return None
+
+
+def _told(repair: Repair) -> Status:
+    return Status(_REPAIRED[repair.action], repair)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    """Yield what may help, the best first."""
+    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == _UNREAD:
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} were sent as plain text."
+        kind = f"function_call:{call[1]}@{refusal.last}"
+        yield Status(sentence, Repair("kind", kind))
+    refused = words.partition("upported values")[0]
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
+
+
+def _refused_sentence(refused: str) -> str:
+    return f"The model's server does not take {refused}: answering without it."
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", refusal.last))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    """Return the list, the number, the path and the item that a refusal names."""
+    found = error.place
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    """Return the name or type of the item or tool whose place a refusal names.
+
+    Most runs have no error, and a payload may be large.
+    """
+    found = error.place and _find_place(request.payload(), error)
+    if not found:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
+    elif where == "tools":
+        yield _tool(named)._replace(is_named=is_named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of the items that have an id which the server names."""
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    target, sent = refusal.rows[number]
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
+        return
+    if has_plain_reasoning(sent):
+        yield _told(Repair("reasoning_text", ""))
+        return
+    noun = kind.replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
+        words = f"Earlier items of the kind {noun} were left out."
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_paired(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    """Return the parameters that can be left out, inner ones first.
+
+    Without `store` the API would store the answer.
+    """
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
+    ]
+    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
+    kept.add("" if refusal.is_unknown else "store")
+    return [path for path in (*inner, *payload) if path not in kept]
+
+
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in _parameter_paths(refusal):
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path)
+
+
+def _parameter(refusal: _Refusal, path: str) -> Status:
+    """Return the repair of a parameter: an effort gets the nearest that is named."""
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = "", _refused_sentence(path)
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    repair = Repair("parameter", path, value, new)
+    return Status(sentence, repair, is_named=refusal.error.param == path)
+
+
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
+        return None
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
+
+
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of a tool that the server names by its name, label or type.
+
+    A server that cannot be reached may be there again soon. The type of the error names
+    the tool of whose options one does not do.
+    """
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
+    for tool in refusal.tools:
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
+            yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in refusal.tools if t.get("type") == "tool_search")
+
+
+def _tool(tool: Item) -> Status:
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
+    return Status(sentence, Repair("tool", json_digest(tool)))
+
+
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
+"""What may help, the best first."""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    """
+
+    def __init__(self, first_index: int = 0) -> None:
+        """Number items from `first_index` on.
+
+        Items are noted as they were announced; `_latest` has places by `output_index`.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return [] if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self.trace = self.trace._replace(error=event.error)
+                self.ending = ending_of_failure("error", event.error)
+                self.refusal = event.error
+        return []
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the place of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[place] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index, kind, item_id = event.output_index, event.kind, event.item_id
+        text, place = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if place is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            events = self._start(index, item, [item_id])
+        if place not in self._open:
+            return events
+        self._growing = (index, kind, item_id), place
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
+        if place in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
+        self._growing = _NO_TEXT
+        self._ended[place] = item
+        return [*events, ItemDone(self._first + place, item)]
+
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        error = read_api_error(response.get("error"))
+        self.ending = _ending_of(event.status, response, error)
+        self.refusal = error if event.status == "failed" else None
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            error=error,
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        events: list[RunEvent] = []
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
+    """Return how a response ended.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    if status == "failed":
+        return ending_of_failure("failed", error)
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# One response: a request that is sent, then sent again, resumed or polled if that helps.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, or unchanged, if waiting may help.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+
+
+class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
+    true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    resuming: RetryPolicy = RetryPolicy(12)
+    poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+
+
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.usages: list[Usage] = []
+
+    async def events(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> RunEvents:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._retries = self._repaired = 0
+        self._thought: ItemAdded | None = None
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        for shown in self._visible(event, held):
+                            yield shown
+            except ResponsesError as caught:
+                self.error = caught
+            if self.response.usage:
+                self.usages.append(self.response.usage)
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            self.limits.heard(False)
+            await asyncio.sleep(wait)
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*self._end_thought(), *held], []
+        return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        return ending._replace(sentence=sentence)
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error, trace = self.error, self.response.trace
+        if isinstance(error, ApiRefused):
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
+
+    def _send(self, request: ResponsesRequest) -> RunEvents:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _retriable_failure(self.error, self.response)
+        is_open = self.request.background and not self.response.refusal
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
+            return None, 0.0
+        limits, fraction = self.limits.retries, random_fraction()
+        wait = retry_wait(limits, self._retries, failure, fraction)
+        found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = f"{place} {failure.error.message}".strip()
+            return found._replace(reason=reason), 0.0
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `_named` has its id as soon as the server has told it; `_last` is the number of the
+    last event, -1 for none.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
+        self._failures = 0
+        self._resumable = True
+        self._asks = self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
+
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would go on to cost money without a reader.
+        """
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or (error and error.is_final):
+                    if error and not ending:
+                        raise error
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._named.result()}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = (error.failure if error and error.status else None) or Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = bool(error and error.status == 404)
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last >= 0
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        attempts = self._attempts
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
+            self._is_left = True
+            path = f"/responses/{self._named.result()}/cancel"
+            later = attempts.connections
+            later.do_later(later.post_quietly(attempts.endpoint, path))
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
+) -> RunEvents:
+    """Send a request, feed the answer to its response, and yield its run events.
+
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    """
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
+            return
+        decoder = EventStreamDecoder()
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
+            began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
+            if batch:
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
+            del batch, chunk
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if events and isinstance(last := events[-1], TextDelta):
+                with answer.paused():
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
+        await answer.drain()
+
+
+def _batch_events(
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return the run events of `batch`, up to the first event that cannot be read."""
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for event in batch:
+            parsed = parse_event(event)
+            if background is None or background.is_new(event):
+                read.append(parsed)
+    except MalformedEvent as error:
+        malformed = error
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
+
+
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
+    """
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time."""
+
+
+def _retriable_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if error or state.ending:
+        return error.failure if error else None
+    return Failure() if state.event_count else MalformedEvent.failure
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown goes on; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    asks_again = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not asks_again
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.mcp_servers
+#
+# Remote MCP servers, from an administrator's JSON to tools of a request.
+#
+# A description that cannot be used leaves out only its server. No sentence quotes a
+# value, because any value may be a secret.
+# --------------------------------------------------------------------------------------
+
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"
@@ -5323,11 +8108,19 @@ _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     ),
     "server_description": (_SOME_TEXT, "a text"),
 }
+"""The keys that are sent, each with its form and the words for valid values."""
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
+"""Keys whose values are never secret."""
 
 
 class RemoteServers(NamedTuple):
+    """The servers that can be offered, and messages for an administrator.
+
+    `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
+    """
+
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -5336,6 +8129,10 @@ class RemoteServers(NamedTuple):
 
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
+    """Return the servers of a JSON list, or of a single JSON object.
+
+    A number or nesting without an end is no JSON, either.
+    """
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
@@ -5407,7 +8204,259 @@ def _server_error(
     return None
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.turns
+#
+# What the turns of a chat change: tools, effort, text format. The chat only grows.
+#
+# A request has the tools, the effort and the format of the first turn that its model
+# answered. What a later turn changed stands as an item in front of its question, now and
+# in all later requests. So each request begins with the last one, for the prompt cache
+# and for the newest models, which drop reasoning whose beginning changed
+# (docs/reference/responses-api.md, "Changed beginnings").
+# --------------------------------------------------------------------------------------
+
+
+_LONGEST_TURN = 200_000
+"""Characters: a chat's row is read and written whole."""
+_MOST_DECLARED = 128
+_SETTINGS = (("reasoning", "effort"), ("text", "format"))
+_UNSTATED = (None, {"type": "json_object"})
+
+
+class Turn(NamedTuple):
+    """What one turn changed for its model, as it is stored."""
+
+    model: str
+    items: Sequence[Item] = ()
+    """They stand in front of its question."""
+    base: Item | None = None
+    """The fields of the request if the chat begins here; then no earlier turn holds."""
+
+    def wire(self) -> str:
+        """Return the stored form; empty if it is too long.
+
+        It is compressed on its own: the length of text compressed together with
+        instructions would tell about them.
+        """
+        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        return packed if len(packed) <= _LONGEST_TURN else ""
+
+
+def read_turn(wire: str) -> Turn | None:
+    """Return a stored turn; None for one whose tools lie in namespaces.
+
+    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    tools as they are declared now.
+    """
+    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    tools = (turn.base or {}).get("tools", ())
+    has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
+    return None if has_namespaces else turn
+
+
+def record_turn(
+    request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    """Return what a request changes after the `earlier` turns of its model.
+
+    None for what is too long to be stored.
+
+    The chat begins anew with what cannot be appended: another schema of a tool, more
+    tools than fit, an effort or a format that no update can state. Remote servers are
+    not stored, because their fields can be secret.
+    """
+    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
+    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    begins = Turn(request.model, base={"tools": tools, **base})
+    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    return turn if turn.wire() else None
+
+
+def _next_turn(
+    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    """Return what differs from the `earlier` turns; None if items cannot state it."""
+    fields, base = asked.base or {}, earlier[0].base or {}
+    items = [item for turn in earlier for item in turn.items]
+    held = lower_payload({**base, "input": items}, APPENDED)
+    new = _new_tools(held.get("tools", ()), fields["tools"])
+    update = _changed_settings(held, fields, default_effort)
+    if new is None or any(
+        value in _UNSTATED for one in update.values() for value in one.values()
+    ):
+        return None
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
+
+
+def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
+    """Return the tools that are not `held`; None if items cannot state the others."""
+    known = {tool_identity(tool): tool for tool in held}
+    new = [tool for tool in asked if tool_identity(tool) not in known]
+    for tool in asked:
+        old = known.get(tool_identity(tool))
+        if old and _schema(old) != _schema(tool):
+            return None
+    return new if len(known) + len(new) <= _MOST_DECLARED else None
+
+
+def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
+    """Return the effort and the format that are not those that are `held`."""
+    update: Item = {}
+    for key, name in _SETTINGS:
+        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
+        value = asked[key].get(name) or usual
+        if value != (held[key].get(name) or usual):
+            update[key] = {name: value}
+    return update
+
+
+def append_turns(
+    request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
+) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
+    """Return a request with the fields of the first turn, and the items that stand in
+    front of the question of each.
+
+    `turns` are those of its model from the last one that begins; `kinds` are the types
+    of items that may be appended. In pro mode the configuration stays in the request.
+    """
+    if as_mapping(request.reasoning).get("mode") == "pro":
+        kinds = kinds - {CONFIGURATION}
+    base = next(iter(turns.values())).base or {}
+    items = {
+        name: [item for item in turn.items if item_type(item) in kinds]
+        for name, turn in turns.items()
+    }
+    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
+    if ADDED_TOOLS in kinds:
+        offered = request.tools or ()
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        fields["tools"] = [*servers, *base["tools"]] or None
+        added = [item for group in items.values() for item in group]
+        declared = declared_tools({**fields, "input": added})
+        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+    return request.model_copy(update=fields), items
+
+
+def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
+    """Return the fields of a request with the effort and the format of the `base`.
+
+    Both efforts decide whether sampling is taken.
+    """
+    fields: dict[str, Any] = {}
+    effort = as_mapping(request.reasoning).get("effort")
+    if effort != base["reasoning"].get("effort"):
+        fields = dict.fromkeys(SAMPLING)
+    for key, name in _SETTINGS:
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    return fields
+
+
+def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+    """Return a choice that leaves out what is declared and not offered any more."""
+    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
+    left = [tool for tool in declared if tool_identity(tool) in names]
+    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+        return choice
+    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
+    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    return allowed if left else "none"
+
+
+def _schema(tool: Item) -> Item:
+    return {**tool, "description": None}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.audit
+#
+# The lines of the audit log: JSON, without any text of a chat.
+#
+# The fields of an event are always in its line, null where nothing valid is known. No
+# line gets a key, and all read only names, kinds and numbers.
+# --------------------------------------------------------------------------------------
+
+
+_OPENAI_HOST = "api.openai.com"
+
+_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
+_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
+_FORMATS = ("text", "json_object", "json_schema")
+
+
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it."""
+
+    payload: JsonObject
+    host: str
+    request_id: str
+
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
+        return self._line(
+            "request",
+            response_format=response_format,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=len(messages),
+        )
+
+    def success_line(self, response_model: object) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _fitting(_MODEL_NAME, response_model)
+        return self._line("success", response_model=model, status_code=200)
+
+    def error_line(self, error: ApiError, status: int | None) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            status_code=status,
+            code=_fitting(_API_WORD, error.code),
+            param=_fitting(_API_WORD, error.param),
+            error_type=_fitting(_API_WORD, error.type),
+        )
+
+    def _line(self, event: str, **fields: object) -> str:
+        host = _fitting(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
+            "request_id": _fitting(_LINE_ID, self.request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
+
+
+def _fitting(shape: re.Pattern[str], value: object) -> str | None:
+    """Return `value` if it has the expected form and looks like no secret."""
+    if not isinstance(value, str) or not shape.fullmatch(value):
+        return None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
+#
+# A whole request as a stream of run events: response, calls, response.
+#
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# --------------------------------------------------------------------------------------
+
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5423,6 +8472,13 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> RunEvents:
+    """Send `request` and report what happens; ends with exactly one RunDone.
+
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
+    """
     attempts = Attempts(endpoint, connections, limits)
     answers = _Answers(request)
     while answers.request is not None:
@@ -5444,6 +8500,13 @@ async def run(
 
 
 class _Answers:
+    """Answers the calls and approval requests of each response, in order.
+
+    `output` is that of the whole run, `request` the next one, and None at the end.
+    `_items` are the input items that answer the last response. `_is_limited` says
+    whether a limit kept a call from running.
+    """
+
     def __init__(self, request: ResponsesRequest) -> None:
         self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
@@ -5453,6 +8516,10 @@ class _Answers:
         self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        """Answer the last response, and set the next request if there is one.
+
+        An approval request cannot be answered without the reasoning before it.
+        """
         output, self.request = attempts.response.output, None
         self._items: list[Item] = []
         self.output += output
@@ -5499,6 +8566,11 @@ class _Answers:
         self._calls_run += len(new[:left])
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        """Return the next request: the last, its output, and the outputs of its calls.
+
+        A tool that had to be called has been called; at the limit the last response may
+        call none. The tools stay in the request for the prompt cache.
+        """
         request, output = attempts.request, attempts.response.output
         if self._is_limited:
             request = request.model_copy(update={"tool_choice": "none"})
@@ -5506,6 +8578,7 @@ class _Answers:
         return next_request(request, [*received, *self._items])
 
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        """Return the calls of a response, apart from those of an earlier `call_id`."""
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
             found[call["call_id"] in self._seen].append(call)
@@ -5523,6 +8596,7 @@ class _Answers:
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
         response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": request.get("id"),
@@ -5542,6 +8616,7 @@ class _Answers:
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered."""
     whole = drop_settled_approvals([*request.input, *items])
     choice = next_tool_choice(request.tool_choice)
     changed = {"input": since_compaction(whole), "tool_choice": choice}
@@ -5549,6 +8624,7 @@ def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesR
 
 
 async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
     name = remote_name(request)
     if is_over:
         return f"{name} {_ROUNDS_USED_UP}"
@@ -5560,199 +8636,44 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# openai_responses.requests.turns
-
-_LONGEST_TURN = 200_000
-_MOST_DECLARED = 128
-_SETTINGS = (("reasoning", "effort"), ("text", "format"))
-_UNSTATED = (None, {"type": "json_object"})
-
-
-class Turn(NamedTuple):
-    model: str
-    items: Sequence[Item] = ()
-    base: Item | None = None
-
-    def wire(self) -> str:
-        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
-        return packed if len(packed) <= _LONGEST_TURN else ""
-
-
-def read_turn(wire: str) -> Turn:
-    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
-
-
-def record_turn(
-    request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn | None:
-    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
-    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
-    begins = Turn(request.model, base={"tools": tools, **base})
-    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
-    return turn if turn.wire() else None
-
-
-def _next_turn(
-    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn | None:
-    fields, base = asked.base or {}, earlier[0].base or {}
-    items = [item for turn in earlier for item in turn.items]
-    held = lower_payload({**base, "input": items}, APPENDED)
-    new = _new_tools(held.get("tools", ()), fields["tools"])
-    update = _changed_settings(held, fields, default_effort)
-    if new is None or any(
-        value in _UNSTATED for one in update.values() for value in one.values()
-    ):
-        return None
-    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
-    changed = {"type": CONFIGURATION, **update}
-    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
-
-
-def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
-    known = {tool_identity(tool): tool for tool in held}
-    new = [tool for tool in asked if tool_identity(tool) not in known]
-    for tool in asked:
-        old = known.get(tool_identity(tool))
-        if "tools" in tool or (old and _schema(old) != _schema(tool)):
-            return None
-    return new if len(known) + len(new) <= _MOST_DECLARED else None
-
-
-def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
-    update: Item = {}
-    for key, name in _SETTINGS:
-        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = asked[key].get(name) or usual
-        if value != (held[key].get(name) or usual):
-            update[key] = {name: value}
-    return update
-
-
-def append_turns(
-    request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
-) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
-    if as_mapping(request.reasoning).get("mode") == "pro":
-        kinds = kinds - {CONFIGURATION}
-    base = next(iter(turns.values())).base or {}
-    items = {
-        name: [item for item in turn.items if item_type(item) in kinds]
-        for name, turn in turns.items()
-    }
-    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
-    if ADDED_TOOLS in kinds:
-        offered = request.tools or ()
-        servers = [tool for tool in offered if tool["type"] == "mcp"]
-        fields["tools"] = [*servers, *base["tools"]] or None
-        added = [item for group in items.values() for item in group]
-        declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
-    return request.model_copy(update=fields), items
-
-
-def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
-    fields: dict[str, Any] = {}
-    effort = as_mapping(request.reasoning).get("effort")
-    if effort != base["reasoning"].get("effort"):
-        fields = dict.fromkeys(SAMPLING)
-    for key, name in _SETTINGS:
-        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
-        first = {k: v for k, v in base[key].items() if k == name}
-        fields[key] = {**first, **rest} or None
-    return fields
-
-
-def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
-    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
-    left = [tool for tool in declared if tool_identity(tool) in names]
-    if len(left) == len(declared) or choice not in (None, "auto", "required"):
-        return choice
-    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
-    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
-    return allowed if left else "none"
-
-
-def _schema(tool: Item) -> Item:
-    return {**tool, "description": None}
-
-
-# openai_responses.audit
-
-_OPENAI_HOST = "api.openai.com"
-
-_API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
-_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
-_LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-_HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = ("text", "json_object", "json_schema")
-
-
-class AuditedRequest(NamedTuple):
-    payload: JsonObject
-    host: str
-    request_id: str
-
-    def request_line(self) -> str:
-        form = as_mapping(self.payload.get("text", {}).get("format"))
-        kind, items = form.get("type", "text"), self.payload["input"]
-        return self._line(
-            "request",
-            response_format=kind if kind in _FORMATS else None,
-            stream=self.payload.get("stream", False),
-            tool_count=len(self.payload.get("tools", ())),
-            input_message_count=sum(item_type(one) == "message" for one in items),
-        )
-
-    def success_line(self, response_model: object) -> str:
-        model = _fitting(_MODEL_NAME, response_model)
-        return self._line("success", response_model=model, status_code=200)
-
-    def error_line(self, error: ApiError, status: int | None) -> str:
-        return self._line(
-            "error",
-            status_code=status,
-            code=_fitting(_API_WORD, error.code),
-            param=_fitting(_API_WORD, error.param),
-            error_type=_fitting(_API_WORD, error.type),
-        )
-
-    def _line(self, event: str, **fields: object) -> str:
-        host = _fitting(_HOST_NAME, self.host)
-        line = {
-            "event": f"responses_api_{event}",
-            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
-            "request_id": _fitting(_LINE_ID, self.request_id),
-            **fields,
-            "base_url_host": host,
-            "use_custom_base_url": host != _OPENAI_HOST,
-        }
-        return json.dumps(line, separators=(",", ":"))
-
-
-def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    if not isinstance(value, str) or not shape.fullmatch(value):
-        return None
-    return value if redact(value) == value else None
-
-
+# --------------------------------------------------------------------------------------
 # owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
 
 
 class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
     source: JsonObject
 
 
 class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
     text: str
 
 
 class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
     ulid: str
     value: JsonObject
     output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
     details: Sequence[Item]
 
 
@@ -5760,12 +8681,27 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.code
+#
+# Code that the API ran, in the host's form.
+#
+# The host has a card for code and puts its content into the text of later turns
+# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+# the place of the stored item. The host runs only code with `attributes` (the same,
+# "Rounds of tools").
+#
+# The page draws the code between two fences and does not draw `output` (observed on
+# 0.12.4). So the text of the code closes the first block and opens a second one with its
+# output, which the page's last fence closes.
+# --------------------------------------------------------------------------------------
+
 
 CODE_CARD = "open_webui:code_interpreter"
 
 
 def code_host_item(item: JsonObject) -> Item:
+    """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5776,16 +8712,19 @@ def code_host_item(item: JsonObject) -> Item:
 
 
 def replay_code(item: JsonObject, printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
 _MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
 
 _BETWEEN = "\0"
@@ -5794,6 +8733,11 @@ _BETWEEN = "\0"
 def take_out_code(
     texts: Sequence[str], items: Iterable[Item]
 ) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It stands there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
+    """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
     kept, deleted, start = list[str](), list[Item](), 0
     for item in items:
@@ -5811,45 +8755,72 @@ def take_out_code(
     return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.messages
+#
+# A chat body as Open WebUI sends it, parsed into its parts.
+#
+# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
+# assistant messages stay as they are here, markers included; `input.history` reads those.
+# Which stored message each one is, is found from the chat's row, which holds them as a
+# tree. They are paired from the end, because the host may have left out the oldest.
+# --------------------------------------------------------------------------------------
 
 
 class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
     file_id: str
     name: str
     content_type: str
     is_image: bool
+    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
     row: JsonObject
     answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
+        """What the user wrote."""
         return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
     item: Item
+    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
     @property
     def content(self) -> list[Item]:
+        """The parts of the input message."""
         return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
 
 
 class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
     text: str
     ulids: Sequence[str] = ()
+    """Of records in front."""
     details: object = None
+    """Of its records; unread."""
 
 
 class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
     call_id: str
     name: str
     arguments: str
@@ -5857,6 +8828,8 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
     call_id: str
     output: str | list[Item]
 
@@ -5870,6 +8843,13 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
+    InvalidRequest for what the API cannot take.
+    """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
@@ -5882,6 +8862,8 @@ def parse_messages(
 
 
 _MOST_ENTRIES = 8192
+"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
+may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
 _INSTRUCTING = ("system", "developer")
 LEFT_OUT = "The oldest messages of this chat were left out: a request cannot hold them."
@@ -5889,10 +8871,16 @@ _LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
 
 
 def cut_notice(parts: Sequence[ChatPart]) -> str:
+    """Return `LEFT_OUT` if a chat, maybe behind its instructions, begins with it."""
     return LEFT_OUT if _LEFT_OUT_PART in parts[:2] else ""
 
 
 def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the messages that one request can hold, from a question on.
+
+    Many go at once, so that the requests after it begin with the same bytes. What an
+    administrator's filter put in front stays.
+    """
     gone = [0, *accumulate(map(_entries, messages))]
     over = gone[-1] - _MOST_ENTRIES
     if over <= 0:
@@ -5944,6 +8932,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5974,6 +8963,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5985,6 +8975,7 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
+    """Return the fields but for those that cost, or name a file at OpenAI."""
     given = as_mapping(wire).items()
     return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
@@ -5996,6 +8987,7 @@ def _plain_text(content: object) -> str:
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
     return {
         place: part
         for place, part in enumerate(parts)
@@ -6006,6 +8998,12 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 def attach_stored_messages(
     parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. A developer's can only be made by
+    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
+    possible. How to answer again is in the request alone.
+    """
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()
@@ -6023,6 +9021,7 @@ def attach_stored_messages(
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    """Say whether a part is one of the `hidden` texts of a developer, each once."""
     if not isinstance(part, UserMessage) or part.item["role"] != "developer":
         return False
     words = message_text(part.item)
@@ -6031,6 +9030,7 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
 
@@ -6044,6 +9044,11 @@ _HIDDEN_MESSAGE = (
 def _stored_branch(
     rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
 ) -> Iterator[StoredMessage]:
+    """Yield the user's messages from `message_id` back to the first.
+
+    The texts of a developer are counted in `hidden`. The host merges those of the
+    system into the instructions, where nobody can tell whose words they are.
+    """
     for name, row in walk_branch(rows, message_id):
         if row.get("role") == "user":
             yield StoredMessage(row, answer_id)
@@ -6057,6 +9062,7 @@ def _stored_branch(
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the messages from `tip` back to the first, with their ids, each once."""
     seen = set[str]()
     while tip not in seen and isinstance(row := rows.get(tip), Mapping):
         yield tip, row
@@ -6064,8 +9070,24 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
         tip = str(row.get("parentId") or "")
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.markers
+#
+# The marker grammar: a line in the text that names stored items and is invisible.
+#
+# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+# renders as nothing on a line of its own after a blank line. It is written with blank
+# lines around it, whole in one chunk.
+#
+# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
+# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
+# from the text. White space around a marker comes from its writer or the host, not from
+# the model: texts of a model that begin or end with white space are stored whole. See
+# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
+# --------------------------------------------------------------------------------------
 
+
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -6080,6 +9102,7 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -6087,15 +9110,22 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
+
     ulid: str
     text: str
 
 
 def format_marker(kind: str, ulid: str) -> str:
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
 def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
+    """Return the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
+    """
     if not any(map(text.__contains__, _SIGNS)):
         return [MarkedText(ulid, text.strip() if ulid else text)]
     pieces, start = list[MarkedText](), 0
@@ -6107,6 +9137,11 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
+    """Return `text` as a person reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
     for _ in range(_MOST_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
@@ -6124,12 +9159,29 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.signature
+#
+# Signatures of what is stored in a chat, which its owner can read and change.
+#
+# A signature tells that this pipe, or another one with the same secret, wrote a value.
+# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
+# that no key can be used for anything else.
+#
+# A signature has two halves: of the value with its names in their order, which is quick to
+# check, and of the value with sorted names, because a database may change the order.
+# --------------------------------------------------------------------------------------
+
 
 Sign = Callable[[object, bool], str]
+"""Returns a half of the signature of a JSON value, as hexadecimal digits.
+
+The flag says whether names are sorted.
+"""
 
 _FIELD = "signature"
 _HALF = 32
+"""Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
 _IN_ORDER = TypeAdapter[Any](Any).serializer
@@ -6137,11 +9189,13 @@ _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
     key = derive_key(secret, purpose)
     return partial(_signature, hmac.new(key, digestmod="sha256"))
 
@@ -6149,12 +9203,18 @@ def signer(secret: str, purpose: str) -> Sign:
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
     halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
     return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has.
+
+    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
+    this pipe wrote.
+    """
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
@@ -6183,16 +9243,51 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     return signed.hexdigest()[:_HALF]
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.records
+#
+# Records: what of an answer is stored in the chat, and how the chat stays small.
+#
+# Each assistant message has its own top-level key of the chat's JSON, because the host
+# replaces a top-level key whole and several answers can be written at the same time:
+#
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#
+# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
+# which is read and never written (docs/reference/markers.md, "Stored items of earlier
+# pipes"). A record has the same form in both, with these differences: only ours have
+# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
+# one marker names. `repairs` are those of the chat's items, which the server refused.
+# Earlier pipes listed records in `dead` whose reasoning is not sent again.
+#
+# The owner of a chat can write anything into its row, and whoever clones a shared chat
+# takes it along. So a record is signed. One without a valid signature, of an earlier
+# writer or of a person, is read for what cannot harm: reasoning, which only the API can
+# have encrypted, in front of texts and calls that the chat itself shows.
+#
+# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
+# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
+# --------------------------------------------------------------------------------------
+
 
 _SEED_KEY = "openai_responses_pipe"
 _PREFIX = f"{_SEED_KEY}:"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
     ulid: str
     model: str
     created_at: int
@@ -6203,14 +9298,23 @@ class Record(NamedTuple):
 
     @property
     def kind(self) -> str:
+        """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
 
 
 def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
     return hex_digest(text.strip())[:32]
 
 
 def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
     if not shown or shown != shown.strip() or texts != [shown]:
@@ -6219,12 +9323,14 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
 
 def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
     return _PREFIX + message_id
 
 
 def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
 ) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
     items = {
         ulid: sign_object(_wire(record), sign, _VERSION, ulid)
         for ulid, record in records.items()
@@ -6235,10 +9341,12 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
@@ -6257,6 +9365,7 @@ _MOST_REPAIRS_READ = 1000
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+    """Return the repairs in the values of a chat's keys, each once."""
     rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
     found = dict[Repair, None]()
     for row in islice(rows, _MOST_REPAIRS_READ):
@@ -6272,12 +9381,21 @@ def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    """Return what is used of a payload that anybody may have written.
+
+    The chat has the text of the last message only: it stands behind the marker.
+    """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
     return tuple(filter(None, harmless_items([*items, *last])))
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product; the
+    text behind the marker stays.
+    """
     found: list[Item | None] = []
     stays = True
     for item in reversed(items):
@@ -6287,6 +9405,7 @@ def harmless_items(items: Sequence[Item]) -> list[Item | None]:
 
 
 def _stub(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
         return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
@@ -6346,6 +9465,12 @@ def prune(
     own: str,
     most: int,
 ) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters.
+    """
     over = {message_key(name): _is_over(row) for name, row in messages.items()}
     now, left = dict[str, Any](), dict[str, _Values]()
     for key, value in values.items():
@@ -6360,6 +9485,7 @@ def prune(
 
 
 def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -6368,6 +9494,7 @@ def _is_over(message: object) -> bool:
 
 
 def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+    """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
     over, now = sum(sizes.values()) - most, dict[str, Any]()
     if over <= 0:
@@ -6387,7 +9514,20 @@ def _oldest_time(value: object) -> int:
     return min((time for time in times if isinstance(time, int)), default=0)
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.history
+#
+# The input items of a chat's history.
+#
+# The host decides which items exist; a stored item decides their bytes. Everything
+# between two user messages is one run. Inside a run a stored call is placed where the
+# host has its card, with its reasoning before it. Stored items without a card are placed
+# at their marker.
+#
+# `<details>` blocks of earlier writers, which no model wrote, are removed
+# (docs/reference/markers.md, "Blocks of earlier pipes").
+# --------------------------------------------------------------------------------------
+
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6398,8 +9538,10 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text:
         return text
+    # Only the text before the last end is read, once.
     head, end, rest = text.rpartition("</details>")
     return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
@@ -6412,6 +9554,14 @@ def build_input(
     with_tools: bool = True,
     repairs: Sequence[Repair] = (),
 ) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
     items: list[Item] = []
     run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -6430,10 +9580,12 @@ def build_input(
     kept = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return kept
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
 def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
+    """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
     sent = {id(item) for _, item in repair_items(items, repairs)}
@@ -6441,6 +9593,7 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
     kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
@@ -6450,12 +9603,19 @@ _Said = AssistantText | ToolCall | ToolMessage
 
 
 class _RunHistory:
+    """The items of one run, combined from the host's parts and the stored items."""
+
     def __init__(
         self,
         run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
+        """Take what the `run` names out of the `records`.
+
+        Without what nobody at this request's server can read. A call whose card was
+        deleted stays for now, because it tells which reasoning must be removed with it.
+        """
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
@@ -6473,6 +9633,7 @@ class _RunHistory:
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, int]]:
+        """The record of each call, and the place behind it there."""
         return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
@@ -6481,6 +9642,7 @@ class _RunHistory:
         }
 
     def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
         stored = (item for items in self._items.values() for item in items)
         if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
@@ -6495,6 +9657,7 @@ class _RunHistory:
             items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
+        """Return the items of the run in order."""
         items: list[Item] = []
         call_types: dict[str, str] = {}
         has_remote = False
@@ -6510,11 +9673,14 @@ class _RunHistory:
         return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that are left, up to a place."""
         if ulid not in self._items:
             return []
         items, start = self._items[ulid], self._done.get(ulid, 0)
@@ -6527,6 +9693,7 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         if piece.text:
@@ -6535,6 +9702,10 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    """Return what is sent of a record: a configuration is for its model alone.
+
+    Items are stored in the form in which they are sent again.
+    """
     is_ours = bool(reader and reader.can_decrypt(record.origin))
     return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
@@ -6557,12 +9728,14 @@ def _marked_texts(said: AssistantText) -> list[MarkedText]:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message in the model's own bytes, unless a person edited it."""
     if kept is None:
         return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -6570,7 +9743,15 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": content}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.tasks
+#
+# Small jobs that the host gives a model: titles, tags, follow-up questions.
+#
+# The host names the job. Its prompt quotes the chat, markers included. The host would use
+# the text of an error as the title.
+# --------------------------------------------------------------------------------------
+
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6582,17 +9763,25 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
     "response_format reasoning_summary json_schema"
 )
+"""What is chosen for answers, but not for tasks."""
 
 
 def task_request(
     model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
     messages = [
         {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
     ]
@@ -6608,6 +9797,10 @@ def task_request(
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
+
+    An administrator's own prompt may ask for something else, so the key must be in it.
+    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6621,6 +9814,7 @@ def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | 
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6630,6 +9824,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
+    """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
     return list(map(_clean_part, content)) if isinstance(content, list) else content
@@ -6641,13 +9836,25 @@ def _clean_part(part: object) -> object:
     return part
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.chunks
+#
+# Chunks that Open WebUI understands in addition to an answer's text.
+#
+# The sums of tokens are for billing. The host's compaction reads `prompt_tokens` as the
+# size of the chat, so `prompt_tokens` and `completion_tokens` are those of the last
+# response (docs/reference/open-webui.md, "Usage").
+#
+# With `choices` in a chunk, the host ignores its `error`.
+# --------------------------------------------------------------------------------------
+
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6670,30 +9877,211 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
 def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer, which the host stores.
+
+    Without a sentence it hides those before it, until the next one.
+    """
     data = {"description": sentence, "done": True}
     return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer that opens to show `text`."""
     head = {"source": {"name": name}, "document": [text]}
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
+    """Return a chunk whose event the host hands to its event emitter."""
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
+# --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+MAX_NAME_LENGTH = 200
+"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
+"""
+_LONGEST_ENDING = 20
+
+_INERT_TYPES = MappingProxyType(
+    {
+        # Pictures, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": (
+            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+        ),
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": (
+            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+        ),
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks behind: it gives the type of the ending before them.
+"""
+
+_PICTURE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of picture that models and their tools draw."""
+
+
+class StoredName(NamedTuple):
+    """The name of a stored file, and its MIME type."""
+
+    name: str
+    media_type: str
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its begin and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= MAX_NAME_LENGTH:
+        return name
+    return name[: MAX_NAME_LENGTH - _LONGEST_ENDING] + name[-_LONGEST_ENDING:]
+
+
+def stored_name(name: str) -> StoredName:
+    """Return the name and the type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in _INERT_TYPES:
+        return StoredName(base, _INERT_TYPES[ending])
+    if ending in _COMPRESSED_TYPES and _is_inert_inside(stem):
+        return StoredName(base, _COMPRESSED_TYPES[ending])
+    return StoredName(f"{base}.bin", _INERT_TYPES["bin"])
+
+
+def _is_inert_inside(stem: str) -> bool:
+    """Say whether what was compressed is inert, by its name without the last ending."""
+    _, dot, inner = stem.rpartition(".")
+    if not dot:
+        return bool(stem)
+    return inner in _INERT_TYPES
+
+
+def picture_name(media_type: str) -> StoredName:
+    """Return the name and the type of a picture that has only a type."""
+    ending = _PICTURE_ENDINGS.get(media_type)
+    return stored_name(f"picture.{ending}" if ending else "picture")
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.files
+#
+# Files that an answer made: their addresses and the lines below the text.
+#
+# The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+# to show, the `links` from addresses inside a container to addresses of the host, and
+# `notes`, lines of Markdown below a text.
+# --------------------------------------------------------------------------------------
+
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
+    """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
     cited = (row for row in rows if row.get("type") == "container_file_citation")
@@ -6701,23 +10089,50 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [one for one in found if PurePosixPath(unquote(one)).name == name]
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
 
 
 def link_files(text: str, card: JsonObject) -> str:
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.citations
+#
+# Sources of an answer: `[n]` in its text, links, and annotations.
+#
+# The model writes links such as `([host](https://host/page?utm_source=openai))`. Such a
+# link must be complete before it can be replaced, so text that may become one is held
+# back.
+#
+# The page's `[n]` is the n-th distinct source of a message (docs/reference/open-webui.md,
+# "Sources and citations"). So the numbers continue over all rounds of a run, and sources
+# of the host's tools count as well. Links to pages of a search become numbers while the
+# text grows. Sources that only annotations name are inserted when the message ends.
+#
+# For plain HTTP clients annotations have the form of Chat Completions.
+# --------------------------------------------------------------------------------------
+
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6725,10 +10140,13 @@ _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+"""Begins with a plain character, so that `re` skips all others fast."""
 _LONGEST_OPEN = 4000
+"""Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
+"""Every alternative begins with one, too."""
 _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
@@ -6737,14 +10155,19 @@ _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
+    """Holds back the end of a growing text while it may become something to replace."""
+
     def __init__(self, unfinished: re.Pattern[str]) -> None:
+        """Hold back the end that matches `unfinished`."""
         self._unfinished = unfinished
         self._held = ""
 
     def feed(self, text: str) -> str:
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
@@ -6752,28 +10175,36 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def strip_tracking(text: str) -> str:
+    """Return a text, or an address, without tracking parameters in its links."""
     if _TRACKED not in text:
         return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
 class Citations:
+    """Numbers the sources of one run; the same events give the same numbers.
+
+    `_waiting` holds the sources that the page does not know yet.
+    """
+
     def __init__(self, known: Iterable[str] = ()) -> None:
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self._numbers)
-
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names.
+
+        A delta is common: it needs no generator.
+        """
         if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
@@ -6821,6 +10252,10 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
+        """Yield the sources to show now, in the order of their numbers.
+
+        While a message is growing, sources without a known name wait.
+        """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.popleft()
             name = self._names.get(key, key)
@@ -6837,12 +10272,17 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
+        """Return a text in which links to pages of a search are numbers."""
         edits = self._edit_links(text, set()) if _TRACKED in text else []
         return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(
         self, text: str, sources: Container[str]
     ) -> list[tuple[int, int, str]]:
+        """Return the numbers for links to what a search found, or to one of `sources`.
+
+        A label with meaning stays in the text. Parentheses directly around a link go.
+        """
         edits = list[tuple[int, int, str]]()
         for link in _LINK.finditer(text):
             (start, end), (label, address) = link.span(), link.groups()
@@ -6883,10 +10323,11 @@ class Citations:
     def _name(self, annotation: Item) -> None:
         name = annotation.get("title") or annotation.get("filename")
         if name and _key(annotation):
-            self._names[_key(annotation)] = str(name)
+            self._names[_key(annotation)] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in content_parts(sources):
         rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
@@ -6897,6 +10338,7 @@ def source_keys(sources: object) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6906,6 +10348,11 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
+    """Return the first position of an annotation's text, and the one behind the last.
+
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
+    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6925,12 +10372,16 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
+    """Return the pages that a message cites, with their positions in the answer.
+
+    `before` is where the message begins in it, counted without tracking parameters.
+    """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                title = str(annotation.get("title") or "")
+                title = shorten_name(str(annotation.get("title") or ""))
                 cited: Item = {"url": _key(annotation), "title": title}
                 for key in ("start_index", "end_index"):
                     cited[key] = before + find_place(annotation.get(key))
@@ -6940,6 +10391,10 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _place_finder(text: str) -> Callable[[object], int]:
+    """Return what finds a place of a text again when tracking parameters are gone.
+
+    What is no place is the end.
+    """
     found = list(_TRACKING.finditer(text))
     starts = [match.start() for match in found]
     gone_before = [0, *accumulate(len(match[0]) for match in found)]
@@ -6951,12 +10406,21 @@ def _place_finder(text: str) -> Callable[[object], int]:
     return find
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6972,14 +10436,20 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
+
+    `before` is the id of the message item that follows; empty for the end.
+    """
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
 
 _Place = tuple[int, int]
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
@@ -6991,6 +10461,11 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
 def stored_outputs(
     messages: JsonObject, tip: str, more: str = ""
 ) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
     runs, first = dict[str, list[object]](), ""
     for answer_id, message in reversed([*walk_branch(messages, tip)]):
         if message.get("role") == "user":
@@ -7006,6 +10481,11 @@ def stored_outputs(
 def restore_from_outputs(
     parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
 ) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
     restored, answer = list[ChatPart](), list[ChatPart]()
     run: Sequence[object] = ()
     for part in parts:
@@ -7031,6 +10511,14 @@ def _merge_output(
 def _find_places(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> tuple[list[Item], dict[str, _Place], bool]:
+    """Return the records of a run, the position of each of its messages in an answer,
+    and whether the answer has one of its texts.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     records, found = list[Item](), dict[str, _Place]()
     least, is_known = 0, False
@@ -7058,6 +10546,11 @@ def _find_places(
 def _find_text(
     answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
     number, at = place
     whole = _text(answer, number)
     if at and at == len(whole):
@@ -7073,6 +10566,7 @@ def _find_text(
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
     has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
     return has_call or not any(isinstance(p, AssistantText) for p in answer)
@@ -7081,6 +10575,10 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
 ) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
     named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
@@ -7098,6 +10596,7 @@ def _with_records(
 
 
 def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
     pieces, stop = list[ChatPart](), None
@@ -7114,6 +10613,7 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
     return "".join(
@@ -7129,14 +10629,29 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.completions
+#
+# Run events as Chat Completions for plain HTTP clients.
+#
+# They are streamed or in one piece. Open calls are for the client; they come at the end.
+# Commentary is shown as reasoning, so that the text is only the answer. If a run ends
+# with commentary, it is repeated as the answer.
+# --------------------------------------------------------------------------------------
+
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
 class ChunkRenderer:
+    """Shows one run as growing text and reasoning, which includes commentary.
+
+    `_length` is that of the text so far.
+    """
+
     def __init__(self, completion_id: str, created: int, model: str) -> None:
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -7150,6 +10665,7 @@ class ChunkRenderer:
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -7203,6 +10719,7 @@ class ChunkRenderer:
         return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
+        """Return the blank line before a text that has another place than the last."""
         before = self._places.get(kind, place)
         self._places[kind] = place
         return "" if before == place else _GAP
@@ -7229,6 +10746,7 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of Chat Completions."""
     kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
@@ -7237,6 +10755,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _error(ending: Ending) -> Chunk:
+    """Return the chunk of an error; empty if an answer has a finish reason."""
     failed = ending.is_failure and ending.kind != "incomplete"
     return error_chunk(ending.sentence) if failed else {}
 
@@ -7250,6 +10769,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -7267,6 +10787,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -7302,6 +10823,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
+    """Return the reasoning and commentary before the answer."""
     answer = set(map(id, _messages(ended)))
     steps = [
         item
@@ -7312,10 +10834,34 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.items
+#
+# The host's output items of one message, and the events that make them.
+#
+# The host builds these items from events. The place of an item counts over all responses
+# of a run, and each event has an empty `choices` delta for stream filters that look for
+# one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
+#
+# The page shows a call before it has an output. The host would run a call that never gets
+# one, even if its arguments are incomplete, and would leave a call without a status out
+# of the next turn (docs/reference/open-webui.md, "Rounds of tools").
+#
+# The host stores an item of unknown type unchanged and sends it to no model, and the page
+# draws nothing for one without `content`. So records can be stored as items:
+#
+#     {"type": "openai_responses:kept", "id": "kept_{ulid}",
+#      "before": id of a message item, "kept": what a message key would hold}
+#
+# Without an item in `before` the record belongs to the end of its message.
+#
+# A chunk that shows files on the page has no choice: otherwise the host would send them
+# to the page twice (docs/reference/open-webui.md, "What a pipe yields").
+# --------------------------------------------------------------------------------------
 
 
 def call_host_item(item: Item) -> Item:
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -7324,6 +10870,7 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
+    """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
@@ -7340,6 +10887,7 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def begun_host_item(item: Item) -> Item:
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7353,6 +10901,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7363,6 +10912,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7373,6 +10923,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -7397,7 +10948,10 @@ _FEW_FILES = 32
 
 
 class OutputItems:
+    """Makes the events; `items` and `files` are what the host has stored so far."""
+
     def __init__(self) -> None:
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = self._files_due = 0
@@ -7406,6 +10960,7 @@ class OutputItems:
         self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
+        """Return the event of a new item at the last place."""
         place = len(self.items)
         self.items.append(item)
         self._note_call(place, item)
@@ -7420,30 +10975,36 @@ class OutputItems:
             self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
         return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Chunks:
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Chunks:
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
     def add_files(self, card: JsonObject) -> Chunks:
+        """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -7451,6 +11012,11 @@ class OutputItems:
             self.files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
         count = len(self.files)
         if count > _FEW_FILES if is_last else count >= self._files_due:
             self._files_due = count + count // _FEW_FILES
@@ -7458,21 +11024,28 @@ class OutputItems:
             yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Chunks:
+        """Yield outputs for calls that a broken answer left open."""
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Chunks:
+        """Yield the end of a call that got no output, and one that says why."""
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `place` is that of the item whose text follows.
+        """
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -7482,6 +11055,7 @@ class OutputItems:
             yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Chunks:
+        """Yield the reasoning of a response again, now with its details, if any."""
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -7494,15 +11068,39 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.hosted
+#
+# What the page shows of the items that OpenAI's own tools make.
+#
+# A picture stands above the text, in the message's list of files. The host stores the
+# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+# unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+# Of several `files` events the page would show only the last one, although the host
+# stores all of them.
+#
+# In its older mode of tools the host takes code at the end of an answer for a request to
+# run it, and calls the pipe again (the same, "Rounds of tools").
+#
+# The page has cards for searches on the web and in files, which show the queries. The
+# pages that were found are in a status line (docs/reference/open-webui.md, "Native
+# events").
+#
+# A call of a remote server looks like a call of the host's own tools. The host never runs
+# it, because it has an output, or because it was not complete.
+# --------------------------------------------------------------------------------------
 
 
 class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
     def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that they join."""
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
     def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -7516,16 +11114,24 @@ class HostedItems:
                 yield status_chunk(_list_sentence(event.item))
 
     def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
         for item in self._open.values():
             yield from item.render(event)
 
 
 class _HostedItem:
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Chunks:
+        """Yield the chunks for an event."""
         raise NotImplementedError
 
 
@@ -7558,6 +11164,7 @@ class _ImageHostItem(_HostedItem):
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Chunks:
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7608,6 +11215,7 @@ class _SearchHostItem(_HostedItem):
 
 
 def _pages_chunk(item: Item) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
     pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
     queries = ", ".join(search_queries(item))
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
@@ -7617,6 +11225,9 @@ def _pages_chunk(item: Item) -> Chunk:
 
 
 def _search_host_item(item: Item) -> Item:
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7670,11 +11281,30 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 }
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.commentary
+#
+# Commentary of the model, shown as progress beside the answer.
+#
+# The page draws the text of an item of unknown type at its place between the cards, and
+# leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+# (docs/reference/open-webui.md, "Native events" and "The stored output and the next
+# turn"). So commentary is a quotation in an item of our own:
+#
+#     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
+#
+# If a run ends with commentary, that is the answer, because there is no other.
+# --------------------------------------------------------------------------------------
 
 
 class Commentary:
+    """Shows one message of commentary; `place` is that of its item.
+
+    `_length` counts its text, `_stored` how much of it the host has.
+    """
+
     def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -7683,6 +11313,7 @@ class Commentary:
         self._marker = (self.place, "")
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -7693,10 +11324,12 @@ class Commentary:
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Chunks:
+        """Yield the end of commentary that the run did not end."""
         if self._ended is None:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None) -> Chunks:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -7708,6 +11341,12 @@ class Commentary:
         yield self._shown.end(place, item)
 
     def _grow(self, text: str) -> Chunks:
+        """Yield the growth, and the whole text each time it has doubled.
+
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
+        """
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
@@ -7719,6 +11358,7 @@ class Commentary:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
+        """Return the event that gives the host the whole text so far."""
         self._stored, text = self._length, "".join(self._quoted)
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
@@ -7742,10 +11382,25 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.render.native
+#
+# Run events as Open WebUI's native events, and the last status line of an answer.
+#
+# The host builds the items that it shows and stores from events of the Responses API, so
+# a run looks like Open WebUI's own and is the same after a reload. The events differ from
+# the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+# pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+# encrypted content, and an empty `choices` delta for stream filters that look for one.
+# --------------------------------------------------------------------------------------
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
+    """Return the last status line: time, tokens and cost, as far as they are known.
+
+    The page hides the lines before it until somebody opens them: it counts the notes.
+    A phone shows about 40 characters, so the remark is the last.
+    """
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
@@ -7774,6 +11429,7 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
@@ -7781,7 +11437,15 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
+    """Shows one run."""
+
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
+        """Take a clock in seconds.
+
+        `shown` has what the host stored so far. `hosted` makes what shows the items of
+        OpenAI's own tools, like `HostedItems`;
+        without it there are none, and no last status line.
+        """
         self._now = now
         self._began = now()
         self.shown = OutputItems()
@@ -7795,6 +11459,7 @@ class NativeRenderer:
         self._parts: dict[int, int] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -7814,6 +11479,7 @@ class NativeRenderer:
                 yield from self._render_beside(event)
 
     def _render_other(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self.shown)
@@ -7823,6 +11489,7 @@ class NativeRenderer:
             yield from self._hosted.render(event) if self._hosted else ()
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
@@ -7879,12 +11546,17 @@ class NativeRenderer:
             yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
+        """Return the blank line between two parts of a thought.
+
+        The page joins the parts of a summary, so all parts are shown as one.
+        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
         place = self._places[index]
         match item_type(event.item):
@@ -7907,7 +11579,27 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.details_carrier
+#
+# Records carried by the `reasoning_details` of reasoning items.
+#
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
+# --------------------------------------------------------------------------------------
+
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -7916,7 +11608,10 @@ _TURN = "openai_responses.turn"
 
 
 class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
     items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -7928,6 +11623,11 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
+
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
+    """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
     named = {"format": _FORMAT, "turn": name}
     entries = [
@@ -7941,6 +11641,7 @@ def write_details(
 
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
@@ -7951,6 +11652,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
 
 
 def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
@@ -7961,6 +11663,7 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
     kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
     is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
@@ -7984,6 +11687,10 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
 def _items_of_others(
     carried: Sequence[Item], sign: Sign | None
 ) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
     items = [*map(_carried_item, carried)]
     stubs = harmless_items([item for item, _ in items])
     used = [
@@ -7994,6 +11701,7 @@ def _items_of_others(
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
     item, shown = entry["item"], entry.get("shown")
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
@@ -8007,6 +11715,10 @@ def _length(shown: str | int) -> int:
 def restore_from_details(
     parts: Iterable[ChatPart], sign: Sign | None
 ) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
     records: dict[str, Record] = {}
     found, textless = list[ChatPart](), list[AssistantText]()
     for part in parts:
@@ -8025,6 +11737,10 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
     shown = [text for turn in turns for _, text in turn.items if text]
     texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
@@ -8044,6 +11760,10 @@ def _name_records(
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
     texts, start = list[str](), 0
     for one in shown[:-1]:
         length = _length(one)
@@ -8055,10 +11775,15 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     return [*texts, content[start:]] if content[start:] else texts
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
 
 
 def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
@@ -8071,12 +11796,14 @@ def stored_item(event: ItemDone) -> Item:
 
 
 def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
 def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {
         ulid: ids
         for ulid, record in records.items()
@@ -8091,6 +11818,10 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
     return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
@@ -8107,42 +11838,60 @@ def _fill_images(
             yield {**item, "result": pictures[item["stored"]]}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.recorder
+#
+# Decides what of a run is recorded, and where its marker stands.
+#
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows. Then one record holds them, and its marker stands
+# at the beginning of that text, or behind commentary, which the record holds whole.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+#
+# In a chat without a row each finished response is put into the host's
+# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+# "Reasoning details").
+# --------------------------------------------------------------------------------------
 
-_EARLIER = -1
 
 Carrier = Literal["markers", "output", "details"]
 
 
 class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
+
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
-    delegates: bool = False
+    """Texts may be shown differently from what the model wrote."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
+    """A record to write before the next events; it may replace one with the same id."""
+
     record: Record
     output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
 
 
 _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
+    """Collects what is recorded of one message during its run."""
+
     def __init__(
-        self,
-        scope: RecordScope,
-        new_record: Callable[[], tuple[str, int]],
-        pending: Iterable[Item] = (),
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
     ) -> None:
+        """Take what gives a new record its id and time."""
         self._scope = scope
         self._new_record = new_record
-        self._pending = [(_EARLIER, item) for item in pending]
+        self._pending: list[tuple[int, Item]] = []
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
@@ -8150,11 +11899,8 @@ class Recorder:
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
 
-    @property
-    def pending(self) -> list[Item]:
-        return [item for _, item in self._pending]
-
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         in_details = self._scope.carrier == "details"
@@ -8162,6 +11908,12 @@ class Recorder:
         return (*collect(event), event)
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the records of an event, with their markers.
+
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
+        """
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary.add(event.output_index)
@@ -8182,6 +11934,7 @@ class Recorder:
                 yield from self._close(event)
 
     def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
@@ -8189,6 +11942,7 @@ class Recorder:
             self._turn = {}
             closing = closing_commentary([item for item, _ in turn])
             pairs = [
+                # The host does not return the text of other commentary.
                 (item, "" if is_commentary(item) and item != closing else shown)
                 for item, shown in turn
             ]
@@ -8197,19 +11951,25 @@ class Recorder:
             yield TurnDetails(details)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
+        """
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        if self._scope.delegates and leaves_calls(event):
-            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         if self._pending:
             yield from self._with_marker(self._record(), None)
 
     def _wait(self, index: int, item: Item) -> None:
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
         if self._is_kept(item):
             for one in replay_items(item):
                 if not is_call_output(one):
@@ -8221,9 +11981,13 @@ class Recorder:
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if self._pending or is_marked or kind == "refusal":
             plain = self._pending and not item.get("phase")
@@ -8232,6 +11996,10 @@ class Recorder:
             yield from self._with_marker(self._records[index], index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
@@ -8249,6 +12017,7 @@ class Recorder:
             yield NewRecord(again, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
             record = self._record(_stored_message(ended.item))
@@ -8263,37 +12032,63 @@ class Recorder:
             yield Marker(format_marker(record.kind, record.ulid))
 
     def _record(self, *message: Item) -> Record:
+        """Return a record of what is pending, and of a message."""
         (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*self.pending, *message)
+        payload = (*(item for _, item in self._pending), *message)
         self._pending = []
         return Record(
             ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
 
 
-def leaves_calls(ended: RunDone) -> bool:
-    return bool(open_calls(ended.output)) and not ended.ending.is_failure
-
-
 def _stored_message(item: Item) -> Item:
+    """Return a message as it is stored; its short form has no type."""
     return {**strip_for_replay(item), "type": "message"}
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.host_tools
+#
+# What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# --------------------------------------------------------------------------------------
+
 
 CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.attachments
+#
+# Pictures and files that people or tools attached, as input parts.
+#
+# The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
+# documents by their type. The name of a document counts first, because the type that
+# browsers declare differs between systems. Open WebUI keeps with a message of the user
+# the files it came with, and puts only the pictures into what it sends
+# (utils/middleware.py:2124). What cannot be sent with the message that is asked is an
+# error; in place of one at an earlier message the model gets a note, so that the chat
+# goes on.
+#
+# A chat stores pictures of tools by their addresses. The host reads them for the next
+# request, but moves them out of the outputs into a message that no one wrote
+# (utils/misc.py:393); they go back to their outputs here. The chat's row tells how many
+# belong to each output of ours. Of the host's outputs, whose round goes on before it is
+# stored, the last one gets them all.
+# --------------------------------------------------------------------------------------
+
 
 _SIGNATURE = re.compile(
     rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8)|"
@@ -8301,21 +12096,29 @@ _SIGNATURE = re.compile(
     re.DOTALL,
 )
 _HEAD = 24
+"""Characters of base64 that contain every signature."""
 _GIF_FRAME = b"\x00\x21\xf9\x04"
+"""Stands before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:
+    """Return the media type of a picture; empty if the API cannot read it."""
     found = _SIGNATURE.match(content)
     moves = found and found["gif"] and content.count(_GIF_FRAME) > 1
     return f"image/{found.lastgroup}" if found and not moves else ""
 
 
 def image_data_url(content: bytes) -> str:
+    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = _image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def _readable_url(url: str) -> str:
+    """Return the address of a picture with its real type; empty if unreadable.
+
+    The API itself fetches pictures from the web.
+    """
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
@@ -8325,6 +12128,7 @@ def _readable_url(url: str) -> str:
 
 
 def _encoded_type(payload: str) -> str:
+    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = _image_type(base64.b64decode(payload[:_HEAD]))
         is_gif = kind == "image/gif"
@@ -8360,6 +12164,7 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
+    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -8369,6 +12174,7 @@ def document_type(name: str, declared: str) -> str:
 
 
 def document_part(name: str, kind: str, content: bytes) -> Item:
+    """Return a document as a part of a content."""
     url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
     return {"type": "input_file", "filename": name, "file_data": url}
 
@@ -8389,8 +12195,10 @@ _DRAWING = (
     "The model reads {} as text and cannot see the picture. Attach a PNG instead."
 )
 _Scale = Callable[[str], bytes]
+"""Returns a picture in base64 in fewer bytes, or nothing."""
 
 _LONGEST_URL = 66_000_000
+"""A picture of 50 MB in base64: the limit is an assumption."""
 _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
 _TOO_MUCH = (
@@ -8402,6 +12210,11 @@ _TOO_MUCH = (
 def attach_files(
     parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
+
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
+    """
     result, users = list(parts), user_messages(parts)
     files = {
         place: _read_attachments(part.stored.row.get("files"))
@@ -8418,17 +12231,23 @@ def attach_files(
 
 
 def _read_attachments(files: object) -> list[Attachment]:
+    """Return the files that came with a message; the host reads knowledge itself."""
     found = list[Attachment]()
     for row in content_parts(files):
         kind, content_type = row.get("type"), str(row.get("content_type") or "")
         if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
             is_image = kind == "image" or content_type.startswith("image/")
-            name = str(row.get("name") or "")
+            name = shorten_name(str(row.get("name") or ""))
             found.append(Attachment(str(row["id"]), name, content_type, is_image))
     return found
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
+    """Return a chat in which the API can read every picture of a message.
+
+    `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
+    one in the message that is asked.
+    """
     question = question_index(parts)
     return [
         (
@@ -8441,6 +12260,7 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    """Return what a person is told who attached an SVG, which the host sends as a file."""
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
@@ -8448,15 +12268,18 @@ def drawing_notice(parts: Sequence[ChatPart]) -> str:
 
 
 def image_length(part: ChatPart) -> int:
+    """Return the length of the data URLs of a message."""
     parts = part.content if isinstance(part, UserMessage) else ()
     return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
+    """Return the place of the last message of the user."""
     return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -8465,6 +12288,9 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with a note for each of the oldest pictures and files that are too
+    many for a request.
+    """
     left = [_MOST_PICTURES, _LARGEST_INPUT]
     return [_fit_item(item, left) for item in reversed(items)][::-1]
 
@@ -8494,6 +12320,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
+    """Return the files of the last message, and others but for a model's knowledge."""
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
@@ -8532,9 +12359,14 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat without the host's own messages, their pictures at their outputs.
+
+    `rows` are the messages of the chat's row.
+    """
     users = user_messages(parts).items()
     made = {place: urls for place, part in users if (urls := _tool_image_urls(part))}
     if not made:
@@ -8555,16 +12387,19 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
 
 def tool_image(url: str) -> Item:
+    """Return a picture of a tool as a part of its output."""
     if readable := _readable_url(url):
         return {"type": "input_image", "detail": "auto", "image_url": readable}
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
+    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
+    """Return the pictures of a message that the host made; of any other none."""
     first, *images = message.content or [{}]
     if first.get("text") != _HOST_PROMPT:
         return []
@@ -8590,6 +12425,7 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
+    """Return the number of pictures in each output, by the ids of their calls."""
     outputs = (content_parts(value_at(row, "output")) for row in rows.values())
     return {
         str(item.get("call_id")): sum(
@@ -8601,12 +12437,36 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     }
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.prefix
+#
+# Everything that was sent before and around earlier messages, sent again unchanged.
+#
+# The host makes instructions and messages anew for each request. It puts retrieved text,
+# results of a search and notes about files around the words that are asked
+# (utils/middleware.py:645, 1444), and later around others. What a run sent that its chat
+# does not hold is stored with it, so that later requests begin with the same bytes. It is
+# encrypted: the instructions are the administrator's, and whoever reads the chat's row
+# must read neither them nor the memories of its owner.
+#
+# Stored instructions never take the place of the present ones. They hold for the model of
+# the host that they were given to, because a user writes the instructions of a base model,
+# and an administrator those of a model of the workspace. In each request, also in one that
+# continues an answer, the present instructions are compared with what the chat has told
+# this model, and what differs is told behind it.
+# --------------------------------------------------------------------------------------
+
 
 _MOST_CHARACTERS = 200_000
+"""Of one message: a chat's row is read and written whole."""
 
 
 def _find_injected_context(message: UserMessage) -> JsonObject | None:
+    """Return what stands around the words; None: nothing, too much, or other words.
+
+    `words` is the digest of the user's words, `texts` are those of the message, the one
+    with the words cut around them.
+    """
     words = message.stored.words if message.stored else ""
     texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
     place = next((n for n, text in enumerate(texts) if words in text), None)
@@ -8622,6 +12482,7 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
 def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
+    """Return a message as it was sent, unless its words are no longer those."""
     parts = message.content
     is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
     if not is_there or injected.get("words") != text_digest(words):
@@ -8639,68 +12500,147 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 _Unseal = Callable[[str, str], object]
+"""Returns the JSON value that was encrypted for a message's id, or None."""
+
+
+class NewLine(NamedTuple):
+    """A line that the instructions did not have before."""
+
+    place: int
+    """Its place among the lines of the new instructions."""
+    text: str
 
 
 class SentContext(NamedTuple):
+    """What one run sent beside the chat.
+
+    `instructions` and their changes belong to `model`, the host's id of the model. The
+    first run of a branch stores its instructions whole, and so does a run whose change
+    cannot be told in lines. The others store the lines that were `new` compared with
+    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    was asked for.
+    """
+
     injected: JsonObject | None = None
+    model: str = ""
     instructions: str | None = None
-    new: tuple[str, ...] = ()
+    new: tuple[NewLine, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
-        return {key: value for key, value in found.items() if value not in (None, ())}
+        """Return the form that is encrypted, without what there is not."""
+        turn = self.turn.wire() if self.turn else None
+        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
+        return {k: value for k, value in fields.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
 
 
 def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
+    """Return the value of a message's key, with what its run sent, encrypted."""
     return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
+    """Return what a chat's JSON holds of this, by the ids of the answers.
+
+    What was not encrypted here for its chat and message is ignored: the owner of a chat
+    can write its row, but must not write instructions.
+    """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
+            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
                 found[owner] = _read_context(unseal(sealed, owner))
     return found
 
 
-def capture_sent_context(
+class ToldInstructions(NamedTuple):
+    """What one branch of a chat has told a model of its instructions."""
+
+    first: str
+    """They stand at the head of the chat."""
+    lines: Sequence[str]
+    """Those that hold after all changes."""
+    changes: Mapping[str, Item]
+    """The message that stands in front of a question, by the id of its answer."""
+
+
+def told_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    instructions: str | None,
+    model: str,
+    compacted: Set[str] = frozenset(),
+) -> ToldInstructions | None:
+    """Return what this branch has told `model`; None if it has told nothing.
+
+    Changes in front of the first instructions that are left belong to others, which are
+    gone, and are not told again. A compaction replaces the changes in front of it, so
+    after the answers that are `compacted` the first instructions are what is left.
+    """
+    first: str | None = None
+    lines: Sequence[str] = ()
+    changes: dict[str, Item] = {}
+    for stored in stored_messages(parts):
+        name = stored.answer_id
+        context = sent.get(name, _NOTHING)
+        if context.model == model:
+            if first is None:
+                first = context.instructions
+            elif change := _change_message(context):
+                changes[name] = change
+            lines = _changed_lines(lines, context) if first is not None else ()
+        if name in compacted and first is not None:
+            lines = _lines(first)
+    return None if first is None else ToldInstructions(first, lines, changes)
+
+
+def change_instructions(
+    told: ToldInstructions | None, instructions: str, model: str
 ) -> SentContext:
-    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
-    if instructions is None or (first := first_instructions(parts, sent)) is None:
-        return SentContext(injected, instructions)
-    told, given = _lines(first), _lines(instructions)
-    for one in _in_order(parts, sent):
-        for line in one.gone:
-            told.pop(line, None)
-        told |= dict.fromkeys(one.new)
-    new = tuple(line for line in given if line not in told)
-    gone = tuple(line for line in told if line not in given)
-    return SentContext(injected, new=new, gone=gone)
+    """Return what tells `model` its present `instructions` after what was `told`.
+
+    Lines that only moved, or that stand there more often than before, cannot be told
+    one by one: then the instructions are told whole.
+    """
+    whole = SentContext(model=model, instructions=instructions)
+    if told is None:
+        return whole
+    given, old = _lines(instructions), set(told.lines)
+    numbered = enumerate(given)
+    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
+    left = set(given)
+    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
+    change = SentContext(model=model, new=new, gone=gone)
+    if _changed_lines(told.lines, change) != given:
+        return whole
+    return change if new or gone else SentContext()
 
 
-def first_instructions(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> str | None:
-    found = (one.instructions for one in _in_order(parts, sent))
-    return next((one for one in found if one is not None), None)
+def change_notice(change: SentContext) -> UserMessage | None:
+    """Return the message that tells a change, or None if nothing changed."""
+    message = _change_message(change)
+    return UserMessage(message) if message else None
+
+
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
 
 
 def model_turns(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext], model: str
 ) -> dict[str, Turn]:
+    """Return what `model` was asked for in this branch, from where that began."""
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
@@ -8713,53 +12653,84 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
+    changes: Mapping[str, Item],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
-    found: list[ChatPart] = []
+    """Return a chat with what was around the messages when they were sent.
+
+    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    by the ids of the answers.
+    """
+    applied: list[ChatPart] = []
     for part in parts:
-        if isinstance(part, UserMessage) and (stored := part.stored):
-            context = sent.get(stored.answer_id, _NOTHING)
-            added = (*_news(context), *items.get(stored.answer_id, ()))
-            found += map(UserMessage, added)
-            injected = context.injected or {}
-            found.append(_apply_injected_context(part, stored.words, injected))
-        else:
-            found.append(part)
-    return found
+        if not isinstance(part, UserMessage) or part.stored is None:
+            applied.append(part)
+            continue
+        name = part.stored.answer_id
+        if name in changes:
+            applied.append(UserMessage(changes[name]))
+        applied += map(UserMessage, items.get(name, ()))
+        injected = sent.get(name, _NOTHING).injected or {}
+        applied.append(_apply_injected_context(part, part.stored.words, injected))
+    return applied
 
 
-def _news(sent: SentContext) -> list[Item]:
+def _change_message(change: SentContext) -> Item | None:
+    """Return the message that tells changed instructions, or None for no change."""
     lines = ["The instructions have changed."]
-    if sent.new:
-        lines += ["New lines:", *sent.new]
-    if sent.gone:
-        lines += ["Lines that no longer hold:", *sent.gone]
-    changed = len(lines) > 1
-    return [text_message("developer", "\n".join(lines))] if changed else []
+    if change.instructions is not None:
+        lines += ["They are now:", change.instructions]
+    if change.new:
+        lines += ["New lines:", *(line.text for line in change.new)]
+    if change.gone:
+        lines += ["Lines that no longer hold:", *change.gone]
+    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
 
 
-def _in_order(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[SentContext]:
-    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
+def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
+    """Return the lines of instructions after a change of them."""
+    if change.instructions is not None:
+        return _lines(change.instructions)
+    gone = set(change.gone)
+    kept = [line for line in lines if line not in gone]
+    changed: list[str] = []
+    used = 0
+    for place, text in change.new:
+        before = max(place - len(changed), 0)
+        changed += kept[used : used + before]
+        changed.append(text)
+        used += before
+    return changed + kept[used:]
 
 
-def _lines(text: str) -> dict[str, None]:
-    return dict.fromkeys(line for line in text.splitlines() if line.strip())
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not empty; others mean nothing."""
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _read_context(wire: Any) -> SentContext:
+    """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        {key: injected[key] for key in ("words", "texts")} if injected else None,
-        wire.get("instructions"),
-        tuple(wire.get("new", ())),
-        tuple(wire.get("gone", ())),
-        read_turn(turn) if turn else None,
+        injected=(
+            {key: injected[key] for key in ("words", "texts")} if injected else None
+        ),
+        model=wire.get("model", ""),
+        instructions=wire.get("instructions"),
+        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        gone=tuple(wire.get("gone", ())),
+        turn=read_turn(turn) if turn else None,
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.directive_words
+#
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# --------------------------------------------------------------------------------------
+
 
 DETAILED = """
 03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
@@ -8780,16 +12751,33 @@ f7c9fe fd7fb4
 """
 
 
+# --------------------------------------------------------------------------------------
 # owui_chat.input.directives
+#
+# The wishes "Add Details" and "More Concise" for a new version of an answer.
+#
+# The page sends the words of its own language as a last user message, behind the old
+# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# "Around the user's message"). If the model has a verbosity, that is set instead. The
+# request then ends with the question and begins like the request of the old answer, so
+# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+# because the new one replaces it. A wish in a person's own words is left to the model.
+# --------------------------------------------------------------------------------------
 
 
 def words_digest(words: str) -> str:
+    """Return the key of the table for words of the page."""
     return hex_digest(words.strip())[:6]
 
 
 def take_directive(
     parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
+    """Return the chat up to its question, and the requested verbosity.
+
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish, as hosts do from 0.12 on.
+    """
     users = user_messages(parts)
     question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
     verbosity = _requested_verbosity(users[wish]) if wish else ""
@@ -8799,24 +12787,329 @@ def take_directive(
 
 
 def _requested_verbosity(message: UserMessage) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
     digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
 
 
+# --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that hardly anybody changes. Its keys are checked
+# one by one: a key with an invalid value falls back to its default, and the rest still
+# holds.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.expert
+#
+# The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
+#
+# They are lower case, as keys of JSON objects are; the valves themselves are upper case.
+# docs/settings.md is generated from the descriptions.
+# --------------------------------------------------------------------------------------
+
+
+class ExpertSettings(BaseModel):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+    total_timeout_seconds: float = Field(
+        default=0,
+        ge=0,
+        description="Time limit of an answer, excluding tools and approvals. 0: none.",
+    )
+    max_retries: int = Field(
+        default=2,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is sent again, "
+        "0 to 5.",
+    )
+    max_retry_wait_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="Longest wait that a server may ask for before a retry. If it asks "
+        "for more, the error is shown.",
+    )
+    caller_may_set: str = Field(
+        default="",
+        description="What requests may set that is the administrator's, separated by "
+        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
+        "`admin:service_tier` for administrators alone (docs/parameters.md).",
+    )
+    user_keys_get: Literal["nothing", "headers", "all"] = Field(
+        default="nothing",
+        description="What goes out with a user's own key: `headers` sends "
+        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
+        "vector stores.",
+    )
+    fetch_models: bool = Field(
+        default=True,
+        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
+        "and for notices of models that end.",
+    )
+    stable_instructions: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="Keep the first instructions of a chat and send changes (a date, a "
+        "memory) with the next message, so that reasoning and the prompt cache stay "
+        "valid. `auto`: from gpt-5.6 on.",
+    )
+    strict_tool_calling: bool = Field(
+        default=False,
+        description="Have OpenAI enforce the schemas of tools where they are simple.",
+    )
+    prompt_cache_diagnostics: bool = Field(
+        default=False,
+        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+    )
+    entra_scope: str = Field(
+        default="",
+        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
+        "is used.",
+    )
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
+
+
+class WebSearchOptions(BaseModel):
+    """What WEB_SEARCH_OPTIONS can hold, by the API's names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    search_context_size: Literal["low", "medium", "high"] = Field(
+        default="medium",
+        description="How much of the pages found the model reads; more costs more.",
+    )
+    user_location: str | dict[str, str] = Field(
+        default="",
+        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
+        "CH, Europe/Zurich`), or an object of these.",
+    )
+    allowed_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="The only domains to search, with their subdomains; 100 at most.",
+    )
+    blocked_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Domains to leave out; 100 at most. Pages of them were seen in "
+        "results all the same.",
+    )
+    external_web_access: bool = Field(
+        default=True,
+        description="Whether pages are read live. Off: from OpenAI's cache alone.",
+    )
+    return_token_budget: Literal["default", "unlimited"] = Field(
+        default="default",
+        description="How much text a search may return; `unlimited` is for long "
+        "research and costs more.",
+    )
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.log
+#
+# Lines in the server's log, without secrets; the newest of each run are kept in
+# memory.
+# --------------------------------------------------------------------------------------
+
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
 _LONGEST_LINE = 4000
 
 
 class RunLog:
+    """The log of one run; can be used from other threads."""
+
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = LOG_LEVELS[threshold]
         self._secrets = tuple(secrets)
@@ -8824,9 +13117,15 @@ class RunLog:
         self._lock = Lock()
 
     def hide(self, secret: str) -> None:
+        """Let one more text be in no line."""
         self._secrets += (secret,)
 
     def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
@@ -8835,24 +13134,38 @@ class RunLog:
             _write(level, f"{self.run_id} {one_line}")
 
     def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
         self.line("WARNING", text)
 
     def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def text(self) -> str:
+        """Return the newest lines, oldest first."""
         with self._lock:
             return "\n".join(self._lines)
 
 
 def _write(level: str, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
+    """
     number = max(LOG_LEVELS[level], logging.INFO)
     text = line if LOG_LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.valves
+#
+# What an administrator can set, and what a user can.
+# --------------------------------------------------------------------------------------
+
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -8861,6 +13174,7 @@ _Choice = Literal["inherit", "on", "off"]
 
 
 def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
+    """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
         description=f"{text} {_default_sentence(default)}",
@@ -8870,54 +13184,100 @@ def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -
 
 
 def _default_sentence(default: object) -> str:
+    """Return the last sentence of a description."""
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
 class Valves(BaseModel):
+    """Settings of the administrator, in the order of the page."""
+
     model_config = ConfigDict(allow_inf_nan=False)
 
+    # The first day
     API_KEY: str = _valve(
         "",
-        "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
         secret=True,
     )
     BASE_URL: str = _valve(
         DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
-    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
-    PROJECT: str = _valve("", "Project to bill, if the key has several.")
-    EXTRA_HEADERS: str = _valve(
-        "", 'Headers to add or replace: `{"X-Team": "blue"}`.', secret=True
-    )
-    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
-        "key",
-        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
-    )
-    AUTH_SCOPE: str = _valve("", "Scope of Entra ID tokens. Empty: that of Azure.")
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
-        "auto",
-        "Send Open WebUI's headers about the user, if its "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is on; `auto`: not to OpenAI and Azure.",
-    )
-    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
-        "auto",
-        "`auto` and `openai` send what OpenAI knows, but not again what a server "
-        "refused. `strict` sends only what every server knows.",
-    )
-
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
         "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
     )
-    FETCH_MODELS: bool = _valve(
-        True,
-        "`auto` in MODEL_ID lists only what the server offers for this key; notices "
-        "use its days of shutdown.",
+    ENABLE_WEB_SEARCH: bool = _valve(
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
+    ENABLE_CODE_INTERPRETER: bool = _valve(
+        False,
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+    )
+    ENABLE_IMAGE_GENERATION: bool = _valve(
+        False, "Let the model draw pictures; each is billed and stored."
+    )
+    USER_MAY_CHANGE: str = _valve(
+        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "log_level",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+    )
+    SHOW_COST: bool = _valve(
+        False,
+        "Show the cost of an answer in its last status line and usage: tokens and web "
+        "searches only.",
+    )
+
+    # Key and server
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+    )
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
+    EXTRA_HEADERS: str = _valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        secret=True,
+    )
+    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+        "off",
+        "Whether users can, or must, set a key of their own, also for tasks. "
+        "Administrators can always use the key of this pipe.",
+    )
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
+    )
+    PROXY: str = _valve(
+        "",
+        "Address of an HTTP proxy, also with user and password. If empty, HTTPS_PROXY "
+        "and NO_PROXY of the environment are used.",
+        secret=True,
+    )
+    CA_BUNDLE: str = _valve(
+        "",
+        "Path of a file of certificates to trust. If empty, those of the system are "
+        "used.",
+    )
+    VERIFY_SSL: bool = _valve(
+        True,
+        "Check the server's certificate. Turn it off for tests only: others on the "
+        "network can then read the key.",
+    )
+
+    # Models
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
         'Corrections to what is known about models: `{"my-deployment": {"like": '
@@ -8926,34 +13286,41 @@ class Valves(BaseModel):
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
         "Model for titles and other tasks, at its lowest effort. If empty, or "
-        "unchanged at another server than OpenAI's: the chat's own.",
+        "unchanged at another server than OpenAI's, the chat's own model is used.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which breaks zero data retention; never in `strict`.",
+        "30 days, which breaks zero data retention. Never used in `strict`.",
+    )
+    SERVICE_TIER: _Tier = _valve(
+        "auto",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
+        "to 6 times, if model and project have them.",
+    )
+    MAX_OUTPUT_TOKENS: int = _valve(
+        0, "Limit of one answer, with reasoning. 0: the model's own limit.", ge=0
+    )
+    ENABLE_STREAM: bool = _valve(
+        True,
+        "Stream answers. Turn it off for servers or organizations that may not stream.",
+    )
+    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+        "",
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
 
-    ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Searches are billed."
-    )
+    # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
         True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
     )
-    WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
-        "medium", "How much of the pages found the model reads. More costs more."
-    )
-    WEB_SEARCH_USER_LOCATION: str = _valve(
+    WEB_SEARCH_OPTIONS: str = _valve(
         "",
-        "`city, region, country, timezone` (`Bern, BE, CH, Europe/Zurich`), or a JSON "
-        "object of these.",
-    )
-    WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
-        "", "Domains to search, with subdomains, separated by commas. Empty: all."
-    )
-    ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model draw pictures; each is billed and stored."
+        "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
+        "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
+        '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
@@ -8964,10 +13331,6 @@ class Valves(BaseModel):
         "auto",
         "How closely the model looks at attached pictures, unless the request says it. "
         "`low` costs less.",
-    )
-    ENABLE_CODE_INTERPRETER: bool = _valve(
-        False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "", "Up to two vector stores: `vs_1, vs_2`."
@@ -8987,6 +13350,32 @@ class Valves(BaseModel):
         secret=True,
     )
 
+    # Open WebUI's tools
+    TOOL_APPROVAL: str = _valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies to a tool's "
+        "name in the chat and to its own, without a server's id.",
+    )
+    TOOL_TIMEOUTS: str = _valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and pictures have one hour.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = _valve(
+        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
+    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
+    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+        10, "Most rounds of tool calls before the model has to answer.", ge=1
+    )
+    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
+    AUTO_NATIVE_TOOLS: bool = _valve(
+        False, "Change Function Calling of models from Legacy to Native."
+    )
+
+    # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
         "OpenAI gives summaries to verified organizations only; otherwise choose "
@@ -8999,35 +13388,25 @@ class Valves(BaseModel):
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
-        "Send tool calls and results again in later turns. Off: not, nor the reasoning "
-        "before them.",
+        "Send tool calls and results again in later turns. If off, neither they nor "
+        "the reasoning before them are sent.",
     )
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
-        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines that copies of answers "
-        "show. Both are read.",
+        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
+        "each answer, `markers` under keys of its own, with lines that copies of "
+        "answers show. Both are read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text that protects what chats store. After a change, older "
-        "chats are read only in part. Empty: the server's WEBUI_SECRET_KEY.",
+        "A long random text that protects hidden chat data. After a change, older "
+        "chats are read only in part. If empty, the server's WEBUI_SECRET_KEY is used.",
         secret=True,
-    )
-    STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
-        "auto",
-        "Keep the first instructions of a chat and send changes (a date, a memory) "
-        "with the next message: reasoning and the prompt cache stay valid. `auto`: "
-        "from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
-        "Which requests share OpenAI's prompt cache: a chat's, a user's, or as OpenAI "
-        "decides. Only a hash is sent.",
-    )
-    PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
-        False,
-        "Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
+        "or as OpenAI decides. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -9036,170 +13415,48 @@ class Valves(BaseModel):
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat whose input has more tokens. 0: never; not with "
-        "Azure.",
+        "Let OpenAI compact a chat whose input has more tokens. 0: never. Not "
+        "available at Azure.",
         ge=0,
     )
-    MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, with reasoning. 0: that of the model.", ge=0
-    )
 
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
-        "pipe",
-        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
-        "one of them.",
-    )
-    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
-    MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls before the model has to answer.", ge=1
-    )
-    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
-    TOOL_TIMEOUT_SECONDS: float = _valve(
-        120,
-        "Time limit of a tool call, without people's time; calls made at once have "
-        "five times as long together.",
-        gt=0,
-    )
-    TOOL_TIMEOUTS: str = _valve(
-        "",
-        "Other limits in seconds, for tools by name or pattern: `crawl_*: 600, render: "
-        "1800`. Open WebUI's sub-agents and pictures have an hour.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
-    )
-    TOOL_APPROVAL: str = _valve(
-        "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
-        "name in the chat and its own, without a server's id.",
-    )
-    AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Change Function Calling of models from Legacy to Native."
-    )
-    ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False, "Have OpenAI enforce the schemas of tools where they are simple."
-    )
-
-    USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
-        "log_level",
-        "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
-    )
-    CALLER_MAY_SET: str = _valve(
-        "",
-        "What requests may set that is the administrator's, separated by commas: "
-        "parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
-        "`admin:service_tier` for administrators alone.",
-    )
-    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
-        "off",
-        "Whether users can, or must, set their own key, also for tasks. Administrators "
-        "may always use this pipe's.",
-    )
-    USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
-        "nothing",
-        "What goes out with a user's own key: `headers` sends EXTRA_HEADERS, `all` "
-        "also the remote MCP servers, with their tokens, and the vector stores.",
-    )
-
-    SHOW_COST: bool = _valve(
-        False,
-        "Show the cost of an answer in its last status line and usage: tokens and web "
-        "searches only.",
-    )
-    CUSTOM_MODEL_PRICING_JSON: str = _valve(
-        "",
-        'US dollars per million tokens, instead of known prices: `{"my-model": '
-        '{"input": 2, "cached": 0.5, "output": 8}}`.',
-    )
-    SERVICE_TIER: _Tier = _valve(
-        "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
-        "to 6 times, if model and project have them.",
-    )
-
-    ENABLE_STREAM: bool = _valve(
-        True,
-        "Off: each answer comes whole, for servers or organizations that may not "
-        "stream.",
-    )
-    MAX_RETRIES: int = _valve(
-        2, "How often a request that failed before any text is sent again, 0 to 5."
-    )
-    MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60, "If the server asks for a longer wait, the error is shown.", ge=0
-    )
-    CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit to open a connection.", gt=0
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest wait for an answer to begin, 30 to 900."
-    )
-    IDLE_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest silence within an answer, also in reasoning, 30 to 900."
-    )
-    TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
-    )
-    VERIFY_SSL: bool = _valve(
-        True,
-        "Check the server's certificate. Off is for tests only: others on the network "
-        "can then read the key.",
-    )
-    CA_BUNDLE: str = _valve(
-        "", "Path of a file of certificates to trust instead of the system's."
-    )
-    PROXY: str = _valve(
-        "",
-        "Address of an HTTP proxy, also with user and password. Empty: the "
-        "environment's HTTPS_PROXY and NO_PROXY.",
-        secret=True,
-    )
-
-    AUDIT_LOG: bool = _valve(
-        False,
-        "Log one JSON line per request, success and error, without text of the chat. "
-        "So does `OPENAI_GPT5_AUDIT_LOG=true` in the environment.",
-    )
+    # Log and the rest
     LOG_LEVEL: _LogLevel = _valve(
         "INFO", "Lowest level in the server's log, which holds no key or chat text."
+    )
+    EXPERT_JSON: str = _valve(
+        "",
+        "A JSON object of settings that hardly any server needs, such as timeouts, "
+        "retries and the audit log (docs/settings.md lists them): "
+        '`{"max_retries": 3}`.',
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
+        """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
-    @field_validator("MAX_RETRIES", mode="before")
-    @classmethod
-    def _clamp_retries(cls, value: object) -> object:
-        return clamp_number(value, 0, 5, 2)
-
-    @field_validator(
-        "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
-    )
-    @classmethod
-    def _clamp_silence(cls, value: object) -> object:
-        return clamp_number(value, 30, 900, 300)
-
     def effective_key(self) -> str:
+        """Return the key to use; empty if there is none.
+
+        As the default of the field, that of the environment would stand in the schema
+        of the page.
+        """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is stored in the chat, for later turns."""
         return self.PERSIST_REASONING_TOKENS == "conversation"
 
     def carries_reasoning(self) -> bool:
+        """Say whether reasoning is sent again between the tool rounds of an answer."""
         return self.PERSIST_REASONING_TOKENS != "disabled"
-
-    def writes_audit_log(self) -> bool:
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.AUDIT_LOG or by_environment == "true"
 
 
 class UserValves(BaseModel):
+    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
+
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
@@ -9236,22 +13493,43 @@ class UserValves(BaseModel):
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.config
+#
+# What the valves come to for one call: they are read once, into a `Config`.
+#
+# The switches of the composer come from the companion filter, in
+# `__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
+# (true), `thinking` (an effort).
+# --------------------------------------------------------------------------------------
+
 
 _Read = TypeVar("_Read")
 
 
 class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
+
     valves: Valves
+    expert: ExpertSettings
+    """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
 
     own_key: str
+    """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_seconds: float
+    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
     tool_timeouts: Sequence[tuple[str, float]]
+    """Seconds by patterns of names."""
     prices: Mapping[str, ModelPrices] | InvalidRequest
+    """The administrator's own, if they can be read."""
 
     effort: str | None
     summary: str
@@ -9259,19 +13537,27 @@ class Config(NamedTuple):
     service_tier: str
     web_search: bool
     replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
     code_interpreter: bool
     image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
     refused: Sequence[str]
+    """Settings that the user chose and may not change."""
     token: str = ""
+    """Of Microsoft Entra ID, if the administrator wants one."""
     identity: Mapping[str, str] = MappingProxyType({})
+    """Headers that tell the server who asks."""
 
 
 def read_config(
     valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    A user's lines of the log cannot be hidden from the administrator.
+    """
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
@@ -9280,24 +13566,29 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    expert, expert_errors = read_json_valve(
+        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
+    )
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
-    allowed = _for_own_key(valves) if own_key else valves
+    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
+        expert=expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (*problems, price_error))),
+        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_seconds=seconds,
         tool_timeouts=timeouts,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
@@ -9315,6 +13606,15 @@ def read_config(
     )
 
 
+_EXPERT_VALVE = "EXPERT_JSON"
+
+
+def read_expert_settings(valves: Valves) -> ExpertSettings:
+    """Return what EXPERT_JSON says, outside of a call."""
+    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    return expert
+
+
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     headers = parse_string_map(valves.EXTRA_HEADERS)
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
@@ -9330,6 +13630,7 @@ def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRe
 
 
 def _choice(own: str, default: Any) -> Any:
+    """Return what a user chose, or the default for `inherit`."""
     return {"inherit": default, "on": True, "off": False}.get(own, own)
 
 
@@ -9353,9 +13654,11 @@ _CHOICES: Mapping[str, str] = {
         )
     },
 }
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
 def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    """Return a user's settings with the composer's switches, and what is wrong."""
     if not isinstance(given, Mapping):
         return user, ""
     if given.get("version") != _FILTER_VERSION:
@@ -9367,6 +13670,7 @@ def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that they may not change."""
     words = _permitted_words(valves)
     if is_admin or "all" in words:
         return user
@@ -9394,15 +13698,17 @@ def _permitted_words(valves: Valves) -> set[str]:
 
 
 def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
 
 
-def _for_own_key(valves: Valves) -> Valves:
+def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
+    """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
-    if valves.USER_KEYS_GET != "all":
+    if user_keys_get != "all":
         names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
-    if valves.USER_KEYS_GET == "nothing":
+    if user_keys_get == "nothing":
         names.append("EXTRA_HEADERS")
     return valves.model_copy(update=dict.fromkeys(names, ""))
 
@@ -9422,6 +13728,11 @@ _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-pr
 def build_endpoint(
     valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
+    """Return where requests go, with a user's own key if there is one.
+
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
+    """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
@@ -9444,7 +13755,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -9452,13 +13763,17 @@ _MOST_ACCOUNTS = 1000
 
 
 class AccountCapabilities(RecentTexts):
+    """What refusals of the last day showed of each key and model, and what was told."""
+
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
         self.dropped = Counter[str]()
         self._repairs: dict[str, tuple[Repair, ...]] = {}
 
     def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
+        """Return the changes that requests of `user` to this model need."""
         scopes = (
             f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
         )
@@ -9466,6 +13781,7 @@ class AccountCapabilities(RecentTexts):
         return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
 
     def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
+        """Remember a change, for one user, or for all without one."""
         scope = f"{endpoint.account()} {model} {user}"
         if len(self._repairs) >= _MOST_ACCOUNTS:
             self._repairs.clear()
@@ -9475,24 +13791,35 @@ class AccountCapabilities(RecentTexts):
 
 
 _PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
 
 
-def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
+def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
+    """Return the limits of a run."""
     least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
-            connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
-            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
-            total=valves.TOTAL_TIMEOUT_SECONDS,
+            connect=expert.connect_timeout_seconds,
+            first_event=max(expert.first_event_timeout_seconds, least),
+            idle=max(expert.idle_timeout_seconds, least),
+            total=expert.total_timeout_seconds,
         ),
-        retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
+        retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.threads
+#
+# Threads of each user, for tools that are not coroutines.
+#
+# A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
+# a single person could take the threads of all.
+# --------------------------------------------------------------------------------------
+
 
 _SHARE = 8
+"""As many as one answer uses at once."""
 
 _USED_UP = (
     f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
@@ -9501,11 +13828,15 @@ _USED_UP = (
 
 
 class UserThreads(ThreadPoolExecutor):
+    """The threads of one user; nobody waits any more for `abandoned` calls."""
+
     def __init__(self) -> None:
+        """Start no thread yet."""
         super().__init__(_SHARE, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
     async def run(self, work: Callable[[], Any]) -> Any:
+        """Return the result of `work`; an error if abandoned calls hold all threads."""
         if len(self.abandoned) >= _SHARE:
             return _USED_UP
         future = self.submit(work)
@@ -9517,18 +13848,27 @@ class UserThreads(ThreadPoolExecutor):
             raise
 
     def _forget(self, future: Future[Any]) -> None:
+        """Free a place; until then the future keeps this object in a weak mapping."""
         self.abandoned.discard(future)
 
 
 ToolThreads = WeakValueDictionary[str, UserThreads]
+"""By user, as long as a call of theirs runs."""
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.context
+#
+# One call of the pipe: who asks, and what the host passes.
+# --------------------------------------------------------------------------------------
+
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
+
     tools: Mapping[str, JsonObject]
     request: Any
     metadata: JsonObject
@@ -9537,27 +13877,42 @@ class HostContext(NamedTuple):
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 class Caller(NamedTuple):
+    """Who asks, and for which chat and message."""
+
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
     def model(self) -> str:
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
     def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
         return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:
+        """Whether the chat can have a row of its own in the database."""
         return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
@@ -9567,6 +13922,7 @@ def read_caller(
     metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
+    """Return the caller from what the host passes to `pipe()`."""
     facts = metadata or {}
     return Caller(
         host_model=str(body.get("model") or ""),
@@ -9580,36 +13936,45 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
+    """One call of the pipe, and what it shares with others."""
+
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
+    """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
-    account: Any = None
+    """What the host tells of who asks."""
+    account: CallAccount | None = None
+    """What the administration's filter decides about the call, if it is active."""
 
     @property
     def valves(self) -> Valves:
+        """The administrator's settings."""
         return self.config.valves
 
     @property
     def page(self) -> Any:
+        """What sends events beside the answer; a title made for it has none to show."""
         waits = self.caller.host_reads and not self.caller.task
         return self.host.event_emitter if waits else None
 
     @property
     def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
         return str(self.host.metadata.get("model_id") or self.caller.host_model)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
+        """The messages of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
 
     @property
     def endpoint(self) -> Endpoint:
+        """Where its requests go; raises InvalidRequest for unusable valves."""
         config, is_admin = self.config, self.caller.is_admin
         made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
         headers = {**config.identity, **made.extra_headers}
@@ -9617,12 +13982,17 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
+        """What answers the call; raises InvalidRequest for unusable overrides.
+
+        Azure ends its models on other days than OpenAI.
+        """
         chosen = self.chosen_model
         is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
         return (not is_azure and replacement(chosen, utc_today())) or chosen
 
     @property
     def chosen_model(self) -> ResolvedModel:
+        """The model that was asked for, which may be switched off."""
         model = self.resolve(self.caller.model)
         if ends := self.capabilities.shutdown_dates.get(model.id):
             return model._replace(facts=model.facts._replace(shutdown=ends))
@@ -9630,32 +14000,48 @@ class PipeCall(NamedTuple):
 
     @property
     def facts(self) -> JsonObject:
+        """What the administration's filter is told of the call."""
         caller, base_url = self.caller, self.valves.BASE_URL
         told = {"user": self.user, "model": caller.model, "base_url": base_url}
         return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
     def warn_once(self, text: str) -> None:
+        """Write a line in the log, once a day."""
         if self.capabilities.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides; raises InvalidRequest."""
         if isinstance(self.config.overrides, InvalidRequest):
             raise self.config.overrides
         return resolve_model(name, self.config.overrides)
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.host
+#
+# The only module that uses `open_webui`.
+#
+# Its names are looked up here, when they are used. If an older host lacks one, the chat
+# shows a sentence, and the pipe still loads.
+# --------------------------------------------------------------------------------------
+
 
 _FLOOR = (0, 11, 4)
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 class NewFile(NamedTuple):
+    """A file to store; `kind` is its MIME type."""
+
     name: str
     kind: str
     content: bytes
 
 
 def require_floor() -> None:
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
@@ -9667,18 +14053,27 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
+    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
+
+    The chat is not touched: storing items must not move it in the list.
+    """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
 
 def server_secret() -> str:
+    """Return the server's own secret, or nothing.
+
+    Without it a chat goes on without what needs one.
+    """
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
     except InvalidRequest:
@@ -9686,10 +14081,12 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
+    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
+    """Return the headers that the host's own connections send about a user, if any."""
     headers: dict[str, str] = {}
     with suppress(InvalidRequest):  # a host that has no such headers
         if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
@@ -9704,7 +14101,8 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
 _ADMINISTRATION = "openai_responses_administration"
 
 
-async def active_administration(request: Any) -> Any:
+async def active_administration(request: Any) -> Administration | None:
+    """Return the filter that decides about calls of the pipe; None if none is active."""
     if request is None:
         return None
     context = _host_name("utils.filter", "get_filter_context")(request)
@@ -9715,19 +14113,26 @@ async def active_administration(request: Any) -> Any:
     found = await load(request, _ADMINISTRATION)
     if getattr(found, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
+    # The context reads the valves of all filters once, so it has to know all of them.
     found.valves = await context.get_function_valves(
         active, _ADMINISTRATION, found.Valves
     )
-    return found
+    administration: Administration = found
+    return administration
 
 
 async def legacy_model(model_id: str) -> Any:
+    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
+    """Return the parameters that administrators stored for all models and for one.
+
+    If no administrator owns the model, its own are left out.
+    """
     config = _host_name("models.config", "Config")
     stored = [await config.get("models.default_params", {}) or {}]
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
@@ -9739,6 +14144,7 @@ async def administrator_params(model_id: str) -> dict[str, Any]:
 
 
 def _parsed(value: object) -> object:
+    """Return a custom parameter as the host sends it: JSON is read."""
     try:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
@@ -9746,6 +14152,11 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
+    """Return the metadata, without a search that the host would not let a user do.
+
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
+    """
     asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
@@ -9763,6 +14174,10 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
 
 
 async def make_native(row: Any) -> bool:
+    """Set the function calling of a model to native; say whether the host did it.
+
+    Nothing else of its row changes: without grants the host keeps the existing ones.
+    """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -9771,6 +14186,7 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
+    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -9781,14 +14197,19 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 _LONGEST_SIDE = 2048
+"""The API itself scales larger pictures down to about that."""
 
 
 def scale_image(encoded: str) -> bytes:
+    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
+    do it. Blocks.
+    """
     scaled = BytesIO()
     try:
         file = BytesIO(b64decode(encoded))
@@ -9801,6 +14222,7 @@ def scale_image(encoded: str) -> bytes:
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
+    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -9814,6 +14236,10 @@ async def process_tool_result(
     params: dict[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
     shown = build(name, params, result, tool, host.metadata) or result
@@ -9830,6 +14256,7 @@ async def process_tool_result(
 def citation_sources(
     name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
+    """Return the sources that a result of the host's own tools names."""
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
     return list(
         read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
@@ -9837,6 +14264,7 @@ def citation_sources(
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
+    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
 
@@ -9844,6 +14272,12 @@ async def stored_image(host: HostContext, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
+    """Store a file for the user; return its entry in a message's list of files.
+
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
+    """
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
@@ -9864,6 +14298,7 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -9873,20 +14308,36 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.files
+#
+# Files of Open WebUI, read for the model and stored for the page.
+#
+# Stored files are read with the rights of the current user. The files of a tool's result
+# are split between the model, the chat and the page. Pictures that the model drew before
+# are read from the host's files.
+# --------------------------------------------------------------------------------------
+
 
 _MOST_BYTES = 50_000_000
+"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
+"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
 
 async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
+
+    Both run on a thread, because the file may be large and its storage remote. The
+    storages of the host raise an OSError or a RuntimeError.
+    """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
     except (OSError, RuntimeError):
@@ -9894,6 +14345,7 @@ async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
 
 
 async def _read_tool_image(address: str, user: Any) -> Item:
+    """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await _read_file(row, image_data_url) if row else address
@@ -9903,6 +14355,12 @@ async def _read_tool_image(address: str, user: Any) -> Item:
 async def add_documents(
     parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
+    """Return a chat with the documents that the model reads itself.
+
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
+    """
     result, question, left = list(parts), question_index(parts), _MOST_BYTES
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
@@ -9919,8 +14377,11 @@ async def add_documents(
 async def _read_document(
     file: Attachment, user: Any, wanted: str, left: int
 ) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or getattr(row, "filename", "")
+    name = file.name or shorten_name(getattr(row, "filename", ""))
     meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
@@ -9947,6 +14408,12 @@ async def split_result_files(
     *,
     has_row: bool,
 ) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
+
+    `store` gives a picture an address. A picture that came with an address is shown on
+    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
+    could not be stored is not written to a chat's row.
+    """
     images: list[Item] = []
     shown: list[JsonObject] = []
     stored: list[JsonObject] = []
@@ -9974,6 +14441,10 @@ async def split_result_files(
 async def load_stored_images(
     records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
+    """Return a chat's records with the pictures that its answers name.
+
+    Pictures that the user may not read, or that no longer exist, are left out.
+    """
     wanted = stored_image_ids(parts, records)
     if not wanted:
         return records
@@ -9987,10 +14458,24 @@ async def load_stored_images(
     return restore_images(records, pictures)
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.host_tools
+#
+# Runs Open WebUI's tools in the same way as the host does.
+#
+# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
+# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
+# pass through the host's own functions, so that files, embeds, sources and terminals look
+# the same. Approvals are asked for through the event call as well.
+# --------------------------------------------------------------------------------------
 
 
 def build_approver(call: PipeCall) -> Approver:
+    """Return who decides about the calls of a request.
+
+    The rules of the valve come first; for other tools the host's own mode counts. The
+    host's `ask_user` only asks a question.
+    """
     host, rules = call.host, call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
@@ -10013,18 +14498,20 @@ _HOUR = 3600.0
 
 
 def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+    """Return the seconds of the host's own tools that may take minutes by design."""
     return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
-def has_ruled_tools(call: PipeCall) -> bool:
-    approver = replace(build_approver(call), default_rule="auto")
-    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
-
-
 _OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
+    """Return the name that a tool has in its toolkit or on its server.
+
+    The host puts an id in front of a name that another tool has, and of all names of an
+    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    """
     wrapped = host.tools.get(name, {}).get("callable")
     function = getattr(wrapped, "__function__", wrapped)
     names = [str(getattr(function, "__name__", ""))]
@@ -10036,9 +14523,14 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 
 
 _SHOWN_HALF = 2000
+"""Characters that a question shows of the beginning and of the end of arguments."""
 
 
 def _question(name: str, arguments: JsonObject) -> str:
+    """Return the question about a call as Markdown.
+
+    Arguments cannot end the block of code: in JSON no line begins with their text.
+    """
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF
     if hidden > 0:
@@ -10047,13 +14539,29 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
+_MOST_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
 def _ask_in_page(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card.
+
+    An older host shows the message alone, so it holds the arguments. Without an answer
+    the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
+    """
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
         data = {
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MOST_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -10067,14 +14575,17 @@ _CITED = (
     "view_file",
     "view_knowledge_file",
 )
+"""Builtin tools whose results name sources, as in the host."""
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
+    """Say whether a tool's result names sources, as far as the model may have any."""
     may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
     return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:
+    """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -10085,10 +14596,14 @@ def _is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = (CALL_TOOL, "search_tools")
+"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
+    """The tools of one request, by the names that the model was given."""
+
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
+        """Run the tools that the host passed with `call`."""
         self._call = call
         self._host = call.host
         self._names = names
@@ -10097,6 +14612,10 @@ class HostTools:
         return self._names.own_name(name, self._host.tools)
 
     def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for no such tool.
+
+        One that is too large to be offered cannot be called by its name, either.
+        """
         tool = self._host.tools.get(self._own_name(name))
         if tool is None:
             return None
@@ -10108,12 +14627,17 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
         own = self._own_name(name)
         return own == "ask_user" and _is_builtin(self._host, own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call will run, resolved as in the host.
+
+        It is resolved before anybody is asked, so the approved tool is what runs.
+        """
         own, tools = self._own_name(name), self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
@@ -10123,6 +14647,10 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool and return its result for the model and for the page.
+
+        MCP servers check their own arguments.
+        """
         own, account = self._own_name(name), self._call.account
         result = self._call_tool(own, arguments)
         if account:
@@ -10138,6 +14666,12 @@ class HostTools:
         return await self._answer(own, tool, params, result)
 
     async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
+        """Run a tool where it has to run.
+
+        The host wraps sync tools in coroutine functions that never wait; on the event
+        loop they would block every chat. A thread that exceeds its limit cannot be
+        stopped; it keeps its place until it ends.
+        """
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
@@ -10168,6 +14702,7 @@ class HostTools:
     async def _answer(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
+        """Return a result as the host would store and show it."""
         host, caller = self._host, self._call.caller
         user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
@@ -10188,6 +14723,11 @@ class HostTools:
 async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
+    """
     try:
         return await function(**params)
     except Exception as error:
@@ -10199,6 +14739,11 @@ async def _server_result(
 def _run_at_once(
     function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
     coroutine = function(**params)
     try:
         coroutine.send(None)
@@ -10208,21 +14753,37 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.hosted_tools
+#
+# The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# --------------------------------------------------------------------------------------
+
 
 _REPLACED = {
     "web_search": ("search_web", "fetch_url"),
     "code_interpreter": ("execute_code",),
     "image_generation": ("generate_image", "edit_image"),
 }
+"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE = ("city", "region", "country", "timezone")
-_MOST_STORES, _MOST_DOMAINS = 2, 100
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
 
 
 def hosted_tools(
     config: Config, model: ResolvedModel, refused: Collection[str] = ()
 ) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
+    """
     usable = [
         tool
         for tool in _configured_tools(config, partial(_takes, model))
@@ -10234,9 +14795,10 @@ def hosted_tools(
 
 
 def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
     if config.web_search and takes("web_search"):
         yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
     servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
@@ -10248,6 +14810,7 @@ def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
@@ -10262,46 +14825,90 @@ def _image_options(valves: Valves) -> Item:
 
 
 def _web_search(config: Config) -> Item:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
     tool: Item = {
         "type": "web_search",
-        "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **_location(config.valves)},
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
-    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return tool
 
 
-def _location(valves: Valves) -> Mapping[str, str]:
-    text = valves.WEB_SEARCH_USER_LOCATION.strip()
-    words = [word.strip() for word in text.split(",")]
-    given = parse_json_object(text)
-    if not text.startswith("{") and len(words) <= len(_PLACE):
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
         given = dict(zip(_PLACE, words, strict=False))
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
-        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example)
-    if len(given.get("country", "")) != 2:  # no code: it would be refused
-        given["country"] = ""
-    return {key: given[key] for key in _PLACE if given.get(key)}
+    place = {name: given[name] for name in _PLACE if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
 
 
 class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
     choice: Any = None
     notice: str = ""
+    """What the person who asked is told, if anything."""
 
 
 def called_tools(
     body: JsonObject,
     model: ResolvedModel,
-    valves: Valves,
+    expert: ExpertSettings,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
     is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
     tools, lines = (
         _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
@@ -10311,40 +14918,36 @@ def called_tools(
     return [tool for tool in tools if _takes(model, tool["type"])]
 
 
-_LONGEST_REMEMBERED = 100_000
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
 
 
 def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
     try:
         return json.dumps(specs)
     except (TypeError, ValueError, RecursionError):
         return ""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
     return _read_tools(json.loads(text), strict)
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
     lines = list[str]()
     return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
-_MOST_TOOLS = 128
+_MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
 _TOO_MANY = (
-    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
-    "does not need."
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
 )
-_TOOL_SEARCH: Item = {"type": "tool_search"}
-_MOST_AT_ONCE = 64
-_NAMESPACE_TOOLS = 9
-_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
-
-
-def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
-    is_strict = config.valves.COMPATIBILITY == "strict"
-    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -10354,48 +14957,62 @@ def offer_tools(
     withheld: Collection[str] = (),
     builtin: Collection[str] = (),
 ) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. `builtin` are the names of Open WebUI's own.
+    Raises InvalidRequest for a choice that names no tool.
+    """
     merged = merge_tools(hosted, called)
-    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
-    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
-    tools = [tool for tool in others if tool.get("name") not in withheld]
-    if len(tools) > _MOST_TOOLS:
-        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    lost = len(tools) - most
-    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
     names = ToolNames(tuple(known))
-    items = names.rename_tools(tools[:most])
+    items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
-    if len(items) > _MOST_TOOLS:
-        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
-    return OfferedTools(items, names, chosen, notice)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
 
 
-def _searched_tools(tools: Sequence[Item]) -> list[Item]:
-    found = [_TOOL_SEARCH]
-    ordered = sorted(tools, key=_first_word)
-    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
-        inner = ordered[start : start + _NAMESPACE_TOOLS]
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {', '.join(map(tool_name, inner))}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
-    return found
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
+
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
+    """
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
 
 
-def _first_word(tool: Item) -> str:
-    return tool_name(tool).split("_")[0][:50]
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.models
+#
+# The models that the pipe lists.
+#
+# Every page load lists the models, so the list is answered from memory. The models of a
+# key are fetched in the background; the last result stays until a newer one arrives, also
+# if the server cannot be reached.
+# --------------------------------------------------------------------------------------
+
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
 
 OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -10403,38 +15020,63 @@ _LONGEST_LIST = 5_000_000
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
         return read_models(await answer.read_json(_LONGEST_LIST))
 
 
 class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
     def __init__(self) -> None:
+        """Know nothing yet."""
         self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
             connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
+        return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
             self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
@@ -10443,7 +15085,8 @@ def list_models(
     today, usable = utc_today().isoformat(), None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:
@@ -10451,53 +15094,38 @@ def list_models(
     return {name: resolve_model(name, overrides) for name in names}
 
 
-# owui_manifold.rounds
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-class DelegatedRound(NamedTuple):
-    request: ResponsesRequest
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    origin: Origin | None = None
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def continue_round(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> ResponsesRequest | None:
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return next_request(ended.request, [*ended.received, *answers])
-
-
+# --------------------------------------------------------------------------------------
 # owui_manifold.store
+#
+# Where the records of a chat are written and read, signed and in part encrypted.
+#
+# The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+# bound to its user, chat and message, so that a copy in another chat, or a clone of a
+# shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+# Open WebUI has. It is imported when it is used, so a server without it still loads the
+# pipe, and stores less.
+# --------------------------------------------------------------------------------------
+
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    def __init__(self, secret: str, user_id: str) -> None:
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
+
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
+        self._chat_id = chat_id
 
     def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
         if self._cipher is None:
             return ""
         nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
@@ -10505,6 +15133,10 @@ class ChatKeys:
         return base64.b64encode(nonce + sealed).decode("ascii")
 
     def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
         if self._cipher is None:
             return None
         try:
@@ -10516,7 +15148,8 @@ class ChatKeys:
             return None
 
     def _scope(self, message_id: str) -> bytes:
-        return json.dumps([self._user_id, message_id]).encode()
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
 def _cipher(secret: str) -> Any:
@@ -10529,14 +15162,27 @@ def _cipher(secret: str) -> Any:
 
 _HISTORY = "history"
 _FEW = 32
+"""Records of one message: each is written at once."""
 _LAST_TRIES = 3
+"""In each the host waits five seconds for SQLite."""
 
 
 class ChatStore:
+    """The records of one chat; writes go to the key of one message.
+
+    The first write also cleans up the values of older messages.
+
+    `messages` are those of the chat as the host stores them, by id. `sent` is what
+    earlier runs sent in addition, by the ids of the answers; `repairs` is what refusals
+    of this chat showed.
+    """
+
     carrier: Carrier = "markers"
     size = 0
+    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
+        """Begin with what `chat` holds; the host takes the records in answers along."""
         self.messages = _messages_of(chat)
         in_answers = output_values(self.messages)
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
@@ -10560,6 +15206,11 @@ class ChatStore:
         }
 
     def write_beside(self, record: Record, output_index: int | None = None) -> None:
+        """Store `record`, whose marker tells its place, beside what goes on.
+
+        The text need not wait for it, and a stop does not end it. `flush` waits for it,
+        and writes what an error kept from being stored.
+        """
         del output_index
         self._writing = asyncio.create_task(self._write_after(self._writing, record))
 
@@ -10572,17 +15223,36 @@ class ChatStore:
             await self.write(record)
 
     async def write(self, record: Record) -> None:
+        """Store `record`; if the host refuses it, it waits for the next write.
+
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
+        """
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
             await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        if sent != SentContext():
-            self.sent[self._caller.message_id] = sent
+        """Take what this run sends in addition to the chat, for the next write.
+
+        It replaces what an earlier run of the same message sent.
+        """
+        message_id = self._caller.message_id
+        has_earlier = self.sent.pop(message_id, None) is not None
+        is_empty = sent == SentContext()
+        if not is_empty:
+            self.sent[message_id] = sent
+        if has_earlier or not is_empty:
             self._is_behind = True
 
     async def flush(self) -> bool:
+        """Store everything that is not stored yet; say whether that succeeded.
+
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
+        """
         await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
@@ -10591,10 +15261,12 @@ class ChatStore:
         return not self._is_behind
 
     async def _settle(self) -> None:
+        """Wait for the writes that have begun."""
         if self._writing:
             await asyncio.shield(self._writing)
 
     async def add_repair(self, repair: Repair) -> None:
+        """Store what made this chat acceptable to the server, for later turns."""
         await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
@@ -10621,19 +15293,28 @@ class ChatStore:
         return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
+        """Return the records that the answer's own output still needs, each once."""
         given, self._unshown = self._unshown, []
         return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
+
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
+        """
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
 
 
 class _OutputStore(ChatStore):
+    """Writes no row: records go into the answer's own output."""
+
     carrier = "output"
     _bearer = ""
+    """The record that holds what was sent."""
 
     def write_beside(self, record: Record, output_index: int | None = None) -> None:
+        """Give `record` to the answer, which says the item that it belongs to."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:
@@ -10649,13 +15330,16 @@ class _OutputStore(ChatStore):
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
-def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
-    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
 
 
 async def open_store(
     caller: Caller, valves: Valves, keys: ChatKeys
 ) -> ChatStore | None:
+    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -10670,61 +15354,82 @@ async def open_store(
 
 
 def _messages_of(chat: JsonObject) -> JsonObject:
+    """Return the messages of a chat as the host stores them, by their ids."""
     return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.request
+#
+# What a request has beside the chat: tools, settings, parameters; and that of a task.
+#
+# Titles, tags and the like get a small request without tools or stored items.
+# --------------------------------------------------------------------------------------
+
 
 _LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
 
 _BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
+
     call: PipeCall
     request: ResponsesRequest
     endpoint: Endpoint
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    round: DelegatedRound | None = None
+    """None if nothing is stored."""
     toolset: Toolset | None = None
+    """Without it no calls are answered here."""
     reason: str = ""
+    """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
+    """What the person who asked has to know or to do, if anything: the answer ends
+    with it.
+    """
     sign: Sign | None = None
+    """Signs what the chat itself carries."""
     cites: bool = False
+    """Whether its tools give sources."""
     records: Mapping[str, Record] = MappingProxyType({})
-
-    @property
-    def delegates(self) -> bool:
-        runs_here = self.toolset is not None and self.toolset.runs_calls
-        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
+    """What earlier answers of the chat stored."""
 
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    """Return the tools that a model is offered, and the choice among them."""
     refused = {one.target for one in learned_repairs(call, model.id)}
     hosted, replaced = hosted_tools(call.config, model, refused)
-    called = called_tools(call.body, model, call.valves, call.log.warn)
+    called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    tools, known = call.host.tools, offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe"
-    if call.caller.host_reads and tools:
-        return (ours and bool(known)) or has_ruled_tools(call)
-    return ours and bool(known) and all(name in tools for name in known)
+    """Say whether calls are run here.
+
+    Those of Open WebUI's own chats always are; a call of a tool that it does not have
+    is answered with an error. A plain client runs its own functions, and if it has one
+    that Open WebUI does not have, all calls of the chat are left to it.
+    """
+    if call.caller.host_reads:
+        return True
+    return all(name in call.host.tools for name in offered.names.known)
 
 
 def request_settings(
     call: PipeCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
+    """Return the settings of a request."""
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
+    # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
@@ -10740,6 +15445,10 @@ def request_settings(
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set.
+
+    What was appended to it may be a user's choice.
+    """
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
@@ -10753,6 +15462,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 
 
 def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+    """Return what earlier refusals showed of a model."""
     return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
 
 
@@ -10764,6 +15474,12 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
 
 
 def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
     caller, valves, tier = call.caller, call.valves, call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
@@ -10781,7 +15497,9 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
+    """Return what runs the calls here, unless a plain client has to."""
+    valves = call.valves
+    seconds = call.config.tool_seconds
     return Toolset(
         HostTools(call, offered.names),
         build_approver(call),
@@ -10800,6 +15518,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
@@ -10807,11 +15526,15 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, model)
+    limits = run_limits(call.config.expert, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    A server other than OpenAI's may not have the default model.
+    """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == OPENAI_HOST):
@@ -10822,8 +15545,12 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    if not is_refused or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
@@ -10835,7 +15562,14 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
     return f"{endpoint.account()} {model} task"
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.artifacts
+#
+# Stores the pictures and files of a run in the host before they are shown.
+#
+# An event goes in; the same event with a `card` comes out.
+# --------------------------------------------------------------------------------------
+
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -10847,12 +15581,20 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
 class ArtifactStore:
+    """Stores the pictures and files of one run, each content once."""
+
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Store files for the current user, at the message that is being written."""
         self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
         if isinstance(event, PartialImage):
             return event if self._prepared.call.caller.may_have_row else None
         if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
@@ -10861,6 +15603,11 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> JsonObject:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -10879,13 +15626,16 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
-                stored = await self._store(NewFile(name, kind, content))
+                stored = await self._store(picture_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+        """Return the card of a text that names files in a container.
+
+        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
+        """
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -10893,7 +15643,7 @@ class ArtifactStore:
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
-            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
             addresses = container_addresses(text, name)
             if isinstance(stored, str):
@@ -10910,6 +15660,7 @@ class ArtifactStore:
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             endpoint, connections = self._prepared.endpoint, self._connections
@@ -10921,21 +15672,37 @@ class ArtifactStore:
         except ResponsesError as error:
             self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        stored = await self._store(NewFile(name, kind, content))
+        stored = await self._store(stored_name(name), content)
         return stored or _NOT_STORED.format(name)
 
-    async def _store(self, file: NewFile) -> Item | None:
-        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
-            user = await user_model(caller.user_id)
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
             made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _made_card(**held: object) -> JsonObject:
@@ -10943,6 +15710,7 @@ def _made_card(**held: object) -> JsonObject:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
     kind = head.partition("data:")[2]
     with suppress(ValueError):
@@ -10951,19 +15719,37 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
     return kind, b""
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.callers
+#
+# What a caller may set; the rest is the administrator's (docs/parameters.md).
+#
+# A body holds side by side what a client sent, what a user chose on the page, what
+# filters added and what is stored with the model.
+# --------------------------------------------------------------------------------------
+
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 _TOOL_TYPES = (
-    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
-    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
-    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
     *("vector_store_ids", "container", "environment", "input_image_mask"),
     *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
 )
+"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
 
 _KNOWN_WORDS = {
     *("max_output_tokens", "reasoning.mode", "reasoning.context"),
@@ -10974,15 +15760,19 @@ _KNOWN_WORDS = {
 
 class _Permission(NamedTuple):
     opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
     longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
-    caller, valves = call.caller, call.valves
-    words = comma_list(valves.CALLER_MAY_SET.lower())
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
     may = _Permission(opened, longest, {})
     if _permitted_body(call.body, may) == call.body:
         return call
@@ -10992,15 +15782,16 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     is_new = call.capabilities.first_time
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        told = f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: {names}"
         call.log.warn(told)
     return call._replace(body=body)
 
 
-def opening_error(valves: Valves) -> str:
-    words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
-    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, advice)
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:
@@ -11008,6 +15799,7 @@ def _opened(word: str) -> str:
 
 
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
     stored = may.stored
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
@@ -11028,6 +15820,10 @@ def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
     fields = as_mapping(tool)
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
@@ -11046,7 +15842,15 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     return asked > most and value != may.stored.get(name)
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.report
+#
+# What the log and the current user are told about a run.
+#
+# The log gets requests and endings. The user gets notices above an answer: costs, models
+# with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
+# --------------------------------------------------------------------------------------
+
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -11063,8 +15867,13 @@ _LONGEST_ID = 200
 
 
 def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    """Return a request that has OpenAI compare it with the answer before it.
+
+    The host has that answer in front of this one's question, with the id of its
+    response in its usage. Other servers refuse the field.
+    """
     call, request, store = prepared.call, prepared.request, prepared.store
-    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
     if not (asks and store and call.resolve(request.model).facts.diagnostics):
         return prepared
     row = as_mapping(store.messages.get(call.caller.message_id))
@@ -11082,6 +15891,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
 
 
 def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
     request, call = prepared.request, prepared.call
     call.log.line(
         "DEBUG",
@@ -11096,22 +15906,23 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.line("DEBUG", told + ", ".join(missing))
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.valves.writes_audit_log():
+    if call.config.expert.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
-    if call.valves.writes_audit_log():
+    if call.config.expert.writes_audit_log():
         audited = _audited(prepared)
         line = audited.error_line(trace.error, trace.status)
         if ended.ending.kind in ("completed", "incomplete"):
             line = audited.success_line(trace.model)
         call.log.audit(line)
     _report_removals(call, trace.removed)
-    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+    if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
@@ -11142,11 +15953,12 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or prepared.round or questions > 1:
+    if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
@@ -11156,6 +15968,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 
 
 def _explained_ending(ended: RunDone) -> Ending:
+    """Return how a run ended: why it did, if there is nothing to read or to see."""
     ending, output = ended.ending, ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
@@ -11169,6 +15982,7 @@ def _explained_ending(ended: RunDone) -> Ending:
 
 
 def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
     if item_type(item) == "message":
         return bool(message_text(item).strip()) and not is_commentary(item)
     return has_image(item) or is_code(item)
@@ -11178,11 +15992,13 @@ _MOST_WORDS, _MOST_READ = 500, 5000
 
 
 def server_words(call: PipeCall, words: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
     said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
     return f"The server said: {said}" if said else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
         call.log.warn(f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
@@ -11195,6 +16011,7 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
         return [], []
@@ -11207,6 +16024,7 @@ _MOST_REASONS = 50
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
         if not meant and len(dropped) < _MOST_REASONS:
@@ -11222,6 +16040,7 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of a run with its cost, if it is shown and can be known."""
     if not prepared.call.config.shows_cost or not ended.usages:
         return ended
     cost = cost_of_responses(prepared, ended.usages, ended.output)
@@ -11231,6 +16050,10 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 def cost_of_responses(
     prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
 ) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
     call, request = prepared.call, prepared.request
     own = call.config.prices
     if isinstance(own, InvalidRequest):
@@ -11254,6 +16077,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notice(call: PipeCall) -> str:
+    """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
     row = await legacy_model(call.model_id)
@@ -11265,6 +16089,12 @@ async def _legacy_notice(call: PipeCall) -> str:
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
+    """Log errors in valves; return the notices for this chat.
+
+    Only administrators see any. What is left out or asked about because of an error is
+    shown at every answer; what only has no effect is mentioned once in the log and once
+    in a chat.
+    """
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
@@ -11273,17 +16103,19 @@ def _valve_notices(call: PipeCall) -> list[str]:
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.valves), image)
+    every_note = (*servers.notes, opening_error(call.config.expert), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
+    """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
 def _refusal_notice(call: PipeCall) -> str:
+    """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
         return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
@@ -11296,9 +16128,10 @@ def _refusal_notice(call: PipeCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
     call = prepared.call
-    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
+    if call.caller.task:
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
@@ -11308,10 +16141,19 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     return list(filter(None, [*notices, *prepared.notices]))
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.silence
+#
+# Lines that hold only while an answer is waited for: a silence, a new attempt.
+#
+# A silence of the server is told beside the stream, which has nothing to yield meanwhile.
+# One timer serves a whole answer, however often the server speaks.
+# --------------------------------------------------------------------------------------
+
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
+"""Each line comes after a silence that is three times as long as at the last one."""
 _NEVER = float("inf")
 
 
@@ -11319,7 +16161,10 @@ _SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
+    """Tells the page what it waits for, and hides that when it is over."""
+
     def __init__(self, call: PipeCall, connections: Connections) -> None:
+        """Wait for nothing yet."""
         self._call, self._connections = call, connections
         self._loop = asyncio.get_running_loop()
         self._since, self._due = _NEVER, _FIRST_SECONDS
@@ -11327,6 +16172,7 @@ class WaitingLines:
         self._is_shown = False
 
     def heard(self, waits: bool) -> None:
+        """Note that the server is waited for from now on, or not."""
         self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
         self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
 
@@ -11347,11 +16193,13 @@ class WaitingLines:
             self._connections.do_later(emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
+        """Return what hides the last line, if `event` shows that it is over."""
         is_attempt = isinstance(event, Status) and not event.repair
         is_over, self._is_shown = self._is_shown, is_attempt
         return [Status("")] if is_over and not is_attempt else []
 
     async def aclose(self) -> None:
+        """Hide what is still shown, as after a stop."""
         self._since = _NEVER
         if self._timer:
             self._timer.cancel()
@@ -11359,32 +16207,42 @@ class WaitingLines:
             self._tell("")
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.spending
+#
+# What is told to the filter of the administration of each run: events, and usage.
+# --------------------------------------------------------------------------------------
 
 
 def check_limits(prepared: PreparedRequest) -> None:
+    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+
+    The mode pro is a model of its own.
+    """
     account, request = prepared.call.account, prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price, goes_on):
+        if refused := account.limits.refusal(model, has_price):
             raise InvalidRequest(refused)
 
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
-    limits, counts = prepared.limits, _RunCounts(prepared)
+    """Return the events of a run, which is counted and observed if somebody asks."""
     request, endpoint = prepared.request, prepared.endpoint
-    if account := prepared.call.account:
-        limits = limits._replace(spent=counts.add)
+    account, limits = prepared.call.account, prepared.limits
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    if account:
-        events = counts.watch(events)
-        events = account.observe_run(events, request.model, endpoint.host, event_words)
-    return events
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
 def event_words(event: RunEvent) -> tuple[str | None, ...]:
+    """Return what an event is, and of the last one how the run ended, and the model."""
     match event:
         case TextDelta(kind="text" | "refusal"):
             return ("text",)
@@ -11396,21 +16254,29 @@ def event_words(event: RunEvent) -> tuple[str | None, ...]:
 
 
 class _RunCounts:
-    def __init__(self, prepared: PreparedRequest) -> None:
+    """Counts the responses of a run.
+
+    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
+    hidden thoughts are not known. `_characters` is None between two responses.
+    """
+
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
+        self._account = account
         self._counted = 0
         self._characters: int | None = 0
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        """Count the responses that are new; return why the run ends, or nothing."""
         prepared, new = self._prepared, usages[self._counted :]
         self._counted, self._characters = len(usages), None
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        account = prepared.call.account
-        return str(account.count_responses(prepared.request.model, counts, cost))
+        return self._account.count_responses(prepared.request.model, counts, cost)
 
     async def watch(self, events: RunEvents) -> RunEvents:
+        """Yield the events; count the response that is left in the middle."""
         try:
             async with aclosing(events):
                 async for event in events:
@@ -11424,7 +16290,12 @@ class _RunCounts:
                 self.add([Usage(asked // 4, self._characters // 4)])
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.answer
+#
+# Runs a prepared request and yields its events, with the markers of stored items.
+# --------------------------------------------------------------------------------------
+
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -11435,10 +16306,17 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    """Run a request and yield its events.
+
+    For Open WebUI they have the shown texts, with their markers and records; other
+    clients get the model's texts. What a marker names is stored beside the text, and at
+    the latest before the end. Repairs are remembered when it is known that they helped;
+    their reason is for the log alone.
+    """
     check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
-    citations = Citations(_known_sources(prepared))
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -11458,21 +16336,18 @@ async def answer_events(
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 yield report_end(prepared, event)
-                for notice in await notices_of(prepared, event):
+                for notice in await notices_of(prepared):
                     yield Status(notice)
-
-
-def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
-    if prepared.round:
-        return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(
     prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
 ) -> list[AnswerEvent]:
+    """Write the records of an event; return what is shown, but for the run's end.
+
+    The answer's own records follow the text that they belong to: nobody waits for them.
+    """
     store, shown = prepared.store, list[AnswerEvent]()
     for recorded in recorder.feed(event) if recorder else (event,):
         if not isinstance(recorded, NewRecord | RunDone):
@@ -11485,6 +16360,7 @@ async def _write_records(
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    """Return the recorder of a chat; None where nothing can be stored."""
     caller, store = prepared.call.caller, prepared.store
     remembers = prepared.call.valves.remembers_reasoning()
     if not store and not (remembers and caller.host_reads and not caller.task):
@@ -11495,12 +16371,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-    pending = prepared.round.pending if store and prepared.round else ()
-    return Recorder(scope, _new_record, pending)
+    return Recorder(scope, _new_record)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11508,12 +16382,14 @@ def _new_record() -> tuple[str, int]:
 
 
 class _Repairs:
+    """What was changed after refusals of a run."""
+
     def __init__(self, prepared: PreparedRequest) -> None:
-        self.helped: list[Status] = []
         self._prepared = prepared
         self._tried: list[Status] = []
 
     async def follow(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event as people see it."""
         call = self._prepared.call
         if isinstance(event, Status):
             reason = server_words(call, event.reason)
@@ -11522,17 +16398,22 @@ class _Repairs:
             return Status(event.sentence)
         if self._tried and _has_answer(event):
             await _remember(self._prepared, self._tried)
-            self.helped, self._tried = self.helped + self._tried, []
+            self._tried = []
         return event
 
 
 def _has_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request, for an event of its answer."""
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
 
 
 async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
+    """Remember what made a request acceptable: for the chat, or for its server.
+
+    What may be about a user's own choice is remembered for that user alone.
+    """
     call, store, model = prepared.call, prepared.store, prepared.request.model
     for found in repairs:
         repair, is_about_all = found.repair, found.is_named
@@ -11545,72 +16426,68 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 
-def _hand_over(
-    prepared: PreparedRequest,
-    recorder: Recorder | None,
-    citations: Citations,
-    ended: RunDone,
-    helped: Iterable[Status],
-) -> None:
-    if not (prepared.delegates and leaves_calls(ended)):
-        return
-    call = prepared.call
-    within_run = call.valves.carries_reasoning()
-    received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    pending = tuple(recorder.pending) if recorder else ()
-    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
-    request = prepared.request.model_copy(update={"repairs": repairs})
-    origin, cited = prepared.origin, citations.keys
-    ended_round = DelegatedRound(request, received, pending, cited, origin)
-    save_round(call.state, call.caller.message_id, ended_round)
-
-
+# --------------------------------------------------------------------------------------
 # owui_manifold.chat
+#
+# Builds the request for a chat, in passes over its parts.
+#
+# The model, if its name leaves the choice to the pipe; the history as input, with the
+# prefix as it was sent before; the tools; the settings; default parameters.
+# --------------------------------------------------------------------------------------
 
 
 class _Chat(NamedTuple):
+    """A chat between two passes."""
+
     call: PipeCall
     model: ResolvedModel
     store: ChatStore | None
-    round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
     tools: OfferedTools
     verbosity: str = ""
     request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
 
     @property
     def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
+
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller.user_id)
+    keys = chat_keys(call.valves, call.caller)
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
-    before = load_round(call.state, call.caller.message_id)
-    chat, reason = await run_work(
-        size, lambda: _read_messages(call, keys.sign, store, before)
-    )
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
-    request = continue_round(before, chat.parts) if before else None
-    if request is None:
-        items = await _history(chat, origin, size)
-        changed = {"input": items, "instructions": chat.instructions or None}
-        request = chat.request.model_copy(update=changed)
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, chat.model),
+        run_limits(call.config.expert, chat.model),
         store,
-        before,
         call_toolset(call, tools),
-        reason="" if before else reason,
+        reason=reason,
         notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
@@ -11619,19 +16496,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _read_messages(
-    call: PipeCall,
-    sign: Sign | None,
-    store: ChatStore | None,
-    before: DelegatedRound | None,
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
 ) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -11640,6 +16515,7 @@ def _read_messages(
 def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
+    """Return the model, and the sentence that says why it was chosen, if any."""
     question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
@@ -11657,6 +16533,7 @@ _LEFT_OUT = "a developer's message in its row was left out"
 
 
 def _attach_stored(chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
@@ -11667,6 +16544,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
 
 
 def _take_directive(chat: _Chat) -> _Chat:
+    """Take a wish for the length of this answer out of the question."""
     if not chat.model.facts.verbosity:
         return chat
     is_guided = bool(chat.replaced_id)
@@ -11675,6 +16553,7 @@ def _take_directive(chat: _Chat) -> _Chat:
 
 
 def _restore_outputs(chat: _Chat) -> _Chat:
+    """Put the stored outputs of earlier answers in the place of their text."""
     if not chat.store:
         return chat
     parts = chat.store.restore(chat.parts, chat.replaced_id)
@@ -11682,6 +16561,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 
 
 def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
     body, facts, account = _body(chat), chat.model.facts, chat.call.account
@@ -11689,44 +16569,81 @@ def _build_flat(chat: _Chat) -> _Chat:
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
+    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
-    if chat.round:
-        repairs = chat.round.request.repairs
     return chat._replace(request=request.model_copy(update={"repairs": repairs}))
 
 
 def _restore_prefix(chat: _Chat) -> _Chat:
-    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, call.caller.message_id
+    """Keep the instructions and the chat as they were sent before.
+
+    What is sent for the first time is given to the store.
+    """
+    call, store, parts = chat.call, chat.store, chat.parts
     if store is None or not stored_messages(parts):
         return chat
-    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
-    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
-    continues = call.host.metadata.get("assistant_message_id") or chat.round
-    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
-    if not continues and name not in store.sent:
-        given = instructions if is_stable else None
-        sent = capture_sent_context(parts, store.sent, given)
-        if kinds:
-            turn = record_turn(request, [*turns.values()], facts.default_effort)
-            sent = sent._replace(turn=turn)
-        store.set_sent(sent)
-        turns = model_turns(parts, store.sent, request.model)
-    items: Mapping[str, Sequence[Item]] = {}
-    if name in turns:
-        request, items = append_turns(request, turns, kinds)
-    first = first_instructions(parts, store.sent) if is_stable else None
-    return chat._replace(
-        parts=apply_sent_context(parts, store.sent, items),
-        instructions=instructions if first is None else first,
-        request=request,
-    )
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    if notice := change_notice(change):
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
+
+
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
+
+    An earlier run of the same message does not count: a client chooses the ids.
+    """
+    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
+
+
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
 
 
 def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
     facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
@@ -11734,6 +16651,7 @@ def _appended(chat: _Chat) -> set[str]:
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.call.endpoint.is_openai):
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
@@ -11748,9 +16666,11 @@ _PASSES = (
     _restore_prefix,
     _place_instructions,
 )
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files."""
     parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     size += sum(map(image_length, parts)) >> 10
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
@@ -11770,15 +16690,22 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
 
 
 def _body(chat: _Chat) -> dict[str, Any]:
-    choice = chat.tools.choice
-    choice = next_tool_choice(choice) if chat.round else choice
-    body = {**chat.call.body, "tool_choice": choice}
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.checkup
+#
+# The `/check` command: tests an administrator's set-up and says what works.
+#
+# An administrator sends `/check` to any model of the pipe. The answer is made here, from
+# small requests like those of a chat.
+# --------------------------------------------------------------------------------------
+
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -11802,11 +16729,16 @@ _UNLISTED = (
 )
 _LOST = (
     "The API left some out since the last start: {}. Look for filters that change "
-    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+    "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
 
 
 class _Diagnostics:
+    """One model of the pipe at its server, tried out piece by piece.
+
+    Nothing is sent twice: a failure is what is looked for.
+    """
+
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
@@ -11816,7 +16748,7 @@ class _Diagnostics:
         self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
-        self._limits = run_limits(call.valves, call.model)._replace(
+        self._limits = run_limits(call.config.expert, call.model)._replace(
             retries=RetryPolicy(0)
         )
 
@@ -11859,6 +16791,12 @@ class _Diagnostics:
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _complaint(self, **more: Any) -> str:
+        """Return what stands against a small request; nothing when it is answered.
+
+        An answer that ends for want of tokens is one; a change that a chat would make
+        without a word is what is looked for. Other servers refuse so low a limit, or
+        fail when a call does not fit in it: they get a second request without one.
+        """
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
         return await self._try(**more) if complaint else ""
 
@@ -11883,10 +16821,12 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
+    """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_words(call) == "/check"
 
 
 def last_words(call: PipeCall) -> str:
+    """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
@@ -11894,12 +16834,14 @@ def last_words(call: PipeCall) -> str:
 def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
+    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
     return told_lines(_Diagnostics(call, connections).lines())
 
 
 async def told_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
+    """Tell lines as an answer, one at a time."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
@@ -11913,41 +16855,59 @@ async def told_lines(
     yield RunDone(COMPLETED, output=(whole,))
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.failover
+#
+# Where a call is answered, if the filter of the administration has endpoints for it.
+#
+# If one fails before its answer begins, the next one is asked. A chat stays where its
+# reasoning can be read.
+# --------------------------------------------------------------------------------------
 
 
 def at_endpoint(call: PipeCall) -> PipeCall:
-    endpoints = call.account and call.account.endpoints
-    if not endpoints:
+    """Return the call with the valves of its endpoint; raises InvalidRequest."""
+    endpoints = call.account.endpoints if call.account else None
+    if endpoints is None:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, endpoints.valves()
+    config, replaced = call.config, dict(endpoints.valves())
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
+    scope = replaced.pop("ENTRA_SCOPE", "")
+    expert = config.expert.model_copy(update={"entra_scope": scope})
     valves = config.valves.model_copy(update=replaced)
-    return call._replace(config=config._replace(valves=valves))
+    return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
 async def answer_somewhere(
     prepared: PreparedRequest,
+    endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
-    endpoints, before = prepared.call.account.endpoints, prepared.round
-    begun, home = bool(before), before.origin if before else _last_origin(prepared)
-    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+    """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
+
+    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
+    chosen then. A record waits for the next event: that of a failure is not stored.
+    """
+    begun = False
+    home = _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and (loss := endpoints.loss(home.endpoint, home.account)):
-            yield Status(loss)
+        if home:
+            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
+            if loss:
+                yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)
@@ -11963,12 +16923,18 @@ async def answer_somewhere(
 
 
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
+    """Return who wrote the last reasoning of a chat."""
     records = prepared.records.values()
     made = [one for one in records if any(map(is_encrypted, one.payload))]
     return max(made, key=lambda one: one.ulid).origin if made else None
 
 
+# --------------------------------------------------------------------------------------
 # owui_manifold.pipe
+#
+# How a request is handled, from Open WebUI's call to the last chunk.
+# --------------------------------------------------------------------------------------
+
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
@@ -11978,10 +16944,13 @@ _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool ru
 
 
 class Pipe:
+    """OpenAI's models in Open WebUI, one for each entry of MODEL_ID."""
+
     Valves = Valves
     UserValves = UserValves
 
     def __init__(self) -> None:
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
@@ -11990,6 +16959,7 @@ class Pipe:
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
+        """Return the models to list."""
         models = list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
@@ -12004,6 +16974,10 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
+        """Answer a chat: chunks if the caller streams, else one complete result.
+
+        The host replaces `self.valves` at every call.
+        """
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})
         config = read_config(valves, __user__, host)
@@ -12011,7 +16985,6 @@ class Pipe:
             body,
             read_caller(body, __user__, __metadata__, __task__),
             config,
-            getattr(__request__, "state", None),
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
@@ -12031,6 +17004,11 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
+        """Yield the answer in the form that the reader of the stream understands.
+
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
+        """
         failed, view = True, _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
@@ -12045,6 +17023,11 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
+        """Return the whole answer at once, with the output items for the host.
+
+        The page shows no finish_reason: an answer that ended early gets a sentence. The
+        host would show the text of an exception.
+        """
         try:
             ended, items = await self._watch(call, await self._answer(call))
         except Exception as error:
@@ -12057,6 +17040,11 @@ class Pipe:
         return result | ({"output": items} if items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
+        """Return a title, tags or the like; an empty text when it failed.
+
+        A failed title must not make the chat fail. The host would run the tools of its
+        older mode without the rules.
+        """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
             call.log.warn(_NO_LEGACY_TOOLS)
@@ -12076,19 +17064,23 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+        """Return the events of a chat's answer, or of a check of the set-up."""
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.answer(last_words(call))):
+        if account and (lines := account.limits.usage_answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(request, permit, self._connections)
+            return answer_somewhere(
+                request, account.endpoints, permit, self._connections
+            )
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
+        """Return the call with what its caller may set, and with what proves who asks."""
         asked = None if call.account else call.host.request
         if administration := await active_administration(asked):
             account = await administration.begin(call.facts)
@@ -12099,7 +17091,7 @@ class Pipe:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
             ask = call.account.entra_token
-            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            token, problem = await ask(valves.BASE_URL, config.expert.entra_scope)
             if problem:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
@@ -12113,6 +17105,7 @@ class Pipe:
     async def _watch(
         self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
     ) -> tuple[RunDone, list[Item]]:
+        """Read `events`; return their end and the items for the host."""
         ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
@@ -12130,4 +17123,5 @@ def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
+    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model

@@ -6,39 +6,59 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python in a container at OpenAI, and shows its files.
 
-Built by scripts/bundle.py from pipes/; do not edit.
+Built by scripts/bundle.py from pipes/; do not edit. Each module follows those that
+it imports; the last one has the class Filter.
 """
 
 from typing import Any
 
 from pydantic import BaseModel, Field
 
+# --------------------------------------------------------------------------------------
 # owui_controls.switch
+#
+# What a switch of the composer tells the pipe.
+#
+# Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+# `inlet` only while the switch is on. What the switch means goes into `__metadata__`,
+# under a key that reaches no other provider. The three filters know nothing else of the
+# pipe.
+# --------------------------------------------------------------------------------------
+
 
 CONTROLS_KEY = "openai_responses"
+"""Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
+"""Of what stands there; the pipe says so when it knows only another."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    """Set one switch for the pipe; a plain HTTP call has no metadata."""
     if metadata is not None:
         told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
         told[name] = value
 
 
 class Switch:
+    """A filter with a switch; a drawing of its own is all that it needs."""
+
     class Valves(BaseModel):
+        """Settings of the administrator."""
+
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
 
     def __init__(self, drawing: str) -> None:
+        """Be a switch with an icon of the lines of an SVG."""
         self.valves = self.Valves()
         self.toggle = True
         self.icon = _line_icon(drawing)
 
 
 def _line_icon(paths: str) -> str:
+    """An icon of lines as an address; Open WebUI inverts it on a dark page."""
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -46,15 +66,23 @@ def _line_icon(paths: str) -> str:
     )
 
 
+# --------------------------------------------------------------------------------------
 # owui_controls.code_interpreter
+#
+# The switch in the composer for OpenAI's code interpreter.
+# --------------------------------------------------------------------------------------
 
 
 class Filter(Switch):
+    """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
+
     def __init__(self) -> None:
+        """Be a switch."""
         super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(
         self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Ask the pipe for the interpreter; called only while the switch is on."""
         tell_pipe(__metadata__, "code_interpreter", True)
         return body

@@ -2,13 +2,9 @@
 
 python scripts/bundle.py            writes every bundle whose entry module exists
 python scripts/bundle.py --check    writes nothing; exit status 1 names what is stale
-
-What people download is made of the bundles, so `release.py` runs after a build. It has
-a check of its own.
 """
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,16 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     complaints = [_bring_up_to_date(target, check) for target in TARGETS]
     for complaint in filter(None, complaints):
         print(complaint, file=sys.stderr)
-    if check or any(complaints):
-        return 1 if any(complaints) else 0
-    return _release()
-
-
-def _release() -> int:
-    """Write the files of the release, too; a new process sees new sources."""
-    script = ROOT / "scripts/release.py"
-    command = [sys.executable, str(script)]
-    return subprocess.run(command, check=False).returncode if script.exists() else 0
+    return 1 if any(complaints) else 0
 
 
 def _bring_up_to_date(target: Target, check: bool) -> str:

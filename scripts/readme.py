@@ -18,8 +18,13 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
+from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
+    AgentExpertSettings,
+    SandboxOptions,
+)
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
+from owui_manifold.expert import ExpertSettings, WebSearchOptions  # noqa: E402
 from owui_manifold.valves import UserValves, Valves  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -69,7 +74,11 @@ def tables() -> dict[str, str]:
     return {
         "valves": valves_table(Valves),
         "user-valves": valves_table(UserValves),
+        "expert-settings": valves_table(ExpertSettings, "Key"),
+        "web-search-options": valves_table(WebSearchOptions, "Key"),
         "agent-valves": valves_table(AgentValves),
+        "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
+        "sandbox-options": valves_table(SandboxOptions, "Key"),
         "sentences": sentences_table(SENTENCES),
     }
 
@@ -83,13 +92,16 @@ def with_tables(text: str, made: Mapping[str, str]) -> str:
     return _TABLE.sub(table, text)
 
 
-def valves_table(valves: type[BaseModel]) -> str:
-    """One row for each setting: its name, its default, what the page says of it."""
+def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
+    """One row for each setting: its name, its default, what the page says of it.
+
+    `heading` stands above the names.
+    """
     rows = (
         (f"`{name}`", shown_default(field), shown_description(field))
         for name, field in valves.model_fields.items()
     )
-    return markdown_table(("Valve", "Default", "What it does"), rows)
+    return markdown_table((heading, "Default", "What it does"), rows)
 
 
 def sentences_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
@@ -131,7 +143,7 @@ def shown_default(field: FieldInfo) -> str:
     """A default as a person reads it."""
     if isinstance(field.default, bool):
         return "on" if field.default else "off"
-    return f"`{field.default}`" if field.default not in ("", None) else "empty"
+    return f"`{field.default}`" if field.default not in ("", None, ()) else "empty"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

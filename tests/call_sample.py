@@ -10,6 +10,7 @@ from owui_manifold.log import RunLog
 from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 from simulator import Simulator
+from valve_texts import expert
 
 Json = dict[str, Any]
 MODEL = "my_pipe.gpt-5.6-sol"
@@ -45,7 +46,7 @@ def valves_for(sim: Simulator, **more: Any) -> Valves:
         "API_KEY": sim.api_key,
         "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
         "LOG_LEVEL": "DEBUG",
-        "MAX_RETRIES": 0,
+        "EXPERT_JSON": expert(max_retries=0),
         "HISTORY_CARRIER": "markers",
     }
     return Valves.model_validate({**given, **more})
@@ -56,7 +57,6 @@ def call_of(
     valves: Valves,
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
-    state: Any = None,
     host: HostContext | None = None,
 ) -> PipeCall:
     """A call of a new pipe for a stored chat; its log keeps every line.
@@ -70,7 +70,6 @@ def call_of(
         body,
         who,
         config,
-        SimpleNamespace() if state is None else state,
         AccountCapabilities(),
         RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         context,

@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 _MODEL = "openai_responses.gpt-6.2-sol"
 _ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
-_SIGN = ChatKeys("the secret of the server", "user").sign
+_SIGN = ChatKeys("the secret of the server", "user", "chat").sign
 _THOUGHT = {
     "type": "reasoning",
     "summary": [],

@@ -13,11 +13,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bench import inside, inventory, memory, stream
+from bench import inside, inventory, load, memory, stream
 from bench.all import BENCHES, Bench, run
 from bench.first_text import measure_firsts, table_of_firsts
 from bench.growth import FIGURES, Sample, growths, table_of_growths
 from bench.inside import Answered
+from bench.load import Loaded
 from bench.memory import Round
 from bench.people import CASES, Asked, Case, Seen, problem_of
 from bench.soak import Soak, log_complaints, report
@@ -279,3 +280,24 @@ async def test_inventory_counts_what_is_held() -> None:
         assert held[key] == before[key] + 1
     assert (held["objects"], held["copies"]) == (len(kept), 1)
     assert held["resident"] > 10_000
+
+
+# ---------------------------------------------------------------- loading
+
+
+@pytest.mark.parametrize(("packed", "verdict"), [(0.2, "met"), (0.21, "MISSED")])
+def test_goal_of_loading_holds_for_both_forms_of_the_pipe(
+    packed: float, verdict: str
+) -> None:
+    """Whatever the others need, and however large they are."""
+    loaded = [
+        Loaded(load.PIPE, 600_000, 0.1, 100),
+        Loaded(load.PACKED_PIPE, 9_000, packed, 100),
+        Loaded("others", 9_000_000, 1.0, 9),
+    ]
+
+    table = load.table(loaded, 1)
+
+    goal = f"at most 0.2 s of CPU, in both forms: {verdict} ({packed:.2f})."
+    assert table.endswith(goal)
+    assert "9000" in table

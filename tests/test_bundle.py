@@ -1,5 +1,6 @@
 """What the bundler builds from small projects; how its command answers."""
 
+import collections.abc
 import re
 from pathlib import Path
 
@@ -9,15 +10,23 @@ from bundle_sample import (
     ENTRY,
     FRONTMATTER,
     PIPELINE_ENTRY,
+    REPLIES,
     SAMPLE,
     WORDS,
     run_bundle,
     write,
 )
 from bundling.building import build
+from bundling.chapters import RULER
 from bundling.targets import TARGETS
 
 PIPE, PIPELINE, *_ = TARGETS
+
+
+def format_by_editor(text: str) -> str:
+    """Return a text as the editor of Open WebUI saves it."""
+    return black.format_str(text, mode=black.Mode())
+
 
 # ---------------------------------------------------------------- what is built
 
@@ -36,17 +45,33 @@ def test_bundle_opens_with_the_frontmatter_and_a_note(tmp_path: Path) -> None:
 
 
 def test_modules_stand_after_what_they_import(tmp_path: Path) -> None:
-    """Each module is a chapter under its banner of one line, the entry module last."""
+    """Each module is a chapter under a banner; the entry module is the last."""
     text = build(PIPE, write(tmp_path, SAMPLE))
 
-    assert [
-        line for line in text.splitlines() if line.startswith("# ") and "." in line
-    ] == [
-        "# openai_responses.words",
-        "# owui_chat.replies",
-        "# owui_manifold.pipe",
+    assert re.findall(f"^{RULER}\n# (.+)\n#\n", text, re.MULTILINE) == [
+        "openai_responses.words",
+        "owui_chat.replies",
+        "owui_manifold.pipe",
     ]
-    assert "Told in order." not in text
+
+
+def test_banner_is_the_docstring_of_the_module(tmp_path: Path) -> None:
+    """The whole text, without the key lines that a host reads."""
+    text = build(PIPE, write(tmp_path, SAMPLE))
+
+    banner = f"""
+# owui_manifold.pipe
+#
+# The story of a request.
+#
+# Told in order.
+{RULER}
+
+
+class Valves(BaseModel):
+"""
+    assert banner in text
+    assert text.count("title: A Pipe") == 1
 
 
 def test_packages_are_not_mixed(tmp_path: Path) -> None:
@@ -82,83 +107,55 @@ def test_foreign_imports_are_hoisted_and_merged(tmp_path: Path) -> None:
     ]
 
 
-UNUSED = '''"""What nothing needs, and what is needed by one way only."""
-
-import heapq
-import json
-from string import Template
-
-# Sorts what nobody sorts.
-ORDER = heapq.heapify
-
-
-class Lonely:
-    """Names itself."""
-
-    def copy(self) -> object:
-        """Another one."""
-        return Lonely()
-
+def test_bodies_keep_docstrings_and_comments(tmp_path: Path) -> None:
+    """What follows the imports of a module stands in the bundle, byte for byte."""
+    words = f'''{WORDS}
 
 # The limit of a word.
-LIMIT, REST = 5, 6
-"""Words are short."""
+LIMIT = 3
+"""Why it is three."""
 
 
-@staticmethod
+class Empty(Exception):
+    """Nothing else stands here."""
+
+
 def shorten(text: str) -> str:
-    # JSON has its own quotes.
-    return json.loads(text)[:LIMIT]  # as documented
-
-
-def write_letter(text: str) -> str:
-    """Needs what is kept, but nothing needs this."""
-    return Template(shorten(text)).template
+    """Return the head of a text; nothing here calls this."""
+    # A comment of its own.
+    return text[:LIMIT]  # as documented
 '''
-KEPT = (
-    UNUSED[UNUSED.index("LIMIT, REST") : UNUSED.index("def write_letter")]
-    .replace('"""Words are short."""\n', "")
-    .replace("    # JSON has its own quotes.\n", "")
-)
+    files = SAMPLE | {"pipes/openai_responses/words.py": words}
 
+    text = build(PIPE, write(tmp_path, files))
 
-def test_only_what_the_host_class_leads_to_is_written(tmp_path: Path) -> None:
-    """The rest is left out, as are lines of comment and imports that only it needs."""
-    entry = ENTRY.replace(
-        "import reply\n", "import reply\nfrom owui_chat.unused import shorten\n"
-    ).replace("yield reply(", "yield shorten(")
-    files = {
-        "pipes/owui_chat/unused.py": UNUSED,
-        "pipes/owui_manifold/pipe.py": entry,
-    }
-
-    text = build(PIPE, write(tmp_path, SAMPLE | files))
-
-    assert KEPT.strip() in text
-    imports = [line for line in text.splitlines() if "import " in line]
-    assert "import json" in imports
-    for gone in ("heapq", "Template", "Lonely", "write_letter", "nobody sorts"):
-        assert gone not in text
-    assert "owui_chat.replies" not in text
-    assert "import Callable" not in text
-
-
-def test_bodies_are_left_as_they_are(tmp_path: Path) -> None:
-    """What follows the imports of a module stands in the bundle, but no docstring."""
-    text = build(PIPE, write(tmp_path, SAMPLE))
-
-    for source, begin in (
-        (WORDS, "import FieldInfo\n\n"),
+    for source, last_import in (
+        (words, "import FieldInfo\n\n"),
         (ENTRY, "import BaseModel\n\n\n"),
     ):
-        assert re.sub(r'    """.*"""\n\n', "", source.partition(begin)[2]) in text
+        assert source.partition(last_import)[2] in text
 
 
 def test_black_in_the_editors_mode_changes_nothing(tmp_path: Path) -> None:
-    """One save in Open WebUI's editor leaves the bundle as it is."""
-    text = build(PIPE, write(tmp_path, SAMPLE))
+    """Banners and merged imports have Black's form, whatever the bodies begin with."""
+    many = ", ".join(sorted(set(collections.abc.__all__) - {"Callable"}))
+    exact = "from itertools import accumulate, chain, combinations, compress, cycle, groupby"
+    words = WORDS.replace(
+        "from dataclasses",
+        f"from collections.abc import {many}\n{exact}\nfrom dataclasses",
+    )
+    replies = REPLIES.replace("@dataclass", "# Said once.\n@dataclass")
+    sources = {
+        "pipes/openai_responses/words.py": words,
+        "pipes/owui_chat/replies.py": replies,
+    }
+    formatted = {path: format_by_editor(text) for path, text in sources.items()}
 
-    assert black.format_str(text, mode=black.Mode()) == text
+    text = build(PIPE, write(tmp_path, SAMPLE | formatted))
+
+    assert "from collections.abc import (\n    AsyncGenerator,\n" in text
+    assert f"\n{exact}\n" in text
+    assert format_by_editor(text) == text
 
 
 def test_pipeline_needs_no_open_webui_version(tmp_path: Path) -> None:
@@ -228,49 +225,3 @@ def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
         (tmp_path / PIPE.output).unlink()
 
     assert len(built) == 1
-
-
-def test_docstrings_stay_in_the_sources(tmp_path: Path) -> None:
-    """Where one is all there is of a definition, three dots stand for it."""
-    words = WORDS + (
-        '\n\n_LIMIT = 3\n"""Why it is three."""\n'
-        'OPEN_LIMIT = 4\n"""What four means."""\n'
-        "\n\nclass Open:\n"
-        '    """What everybody uses.\n\n    In other words, something.\n    """\n\n'
-        "    size: int = OPEN_LIMIT\n\n"
-        "\n\ndef _secret() -> str:\n"
-        '    """Return what only this module uses."""\n'
-        '    return "psst"\n\n\n'
-        "class _Empty(Exception):\n"
-        '    """Nothing else stands here."""\n\n\n'
-        "class _Words:\n"
-        "    size: int = _LIMIT + OPEN_LIMIT\n"
-        '    """How many there are."""\n\n'
-        "    def first(self) -> str:\n"
-        '        """Return what a private class has."""\n'
-        "        return _secret()\n\n\n"
-        "def open_word() -> str:\n"
-        '    """Return a word for everybody."""\n'
-        "    raise _Empty(_Words().first(), Open())\n"
-    )
-    entry = ENTRY.replace(
-        "import reply\n", "import reply\nfrom openai_responses.words import open_word\n"
-    ).replace("reply(", "open_word() and reply(")
-    files = {
-        "pipes/openai_responses/words.py": words,
-        "pipes/owui_manifold/pipe.py": entry,
-    }
-
-    text = build(PIPE, write(tmp_path, SAMPLE | files))
-
-    assert "What everybody uses." not in text
-    assert "In other words" not in text
-    assert "Return a word for everybody." not in text
-    assert "class _Empty(Exception): ...\n" in text
-    assert "Nothing else stands here." not in text
-    assert 'return "psst"' in text
-    assert "Return what only this module uses." not in text
-    assert "Return what a private class has." not in text
-    assert "What four means." not in text
-    assert "Why it is three." not in text
-    assert "How many there are." not in text

@@ -1,8 +1,7 @@
 """The bundles of the project itself, as the hosts load them.
 
-That Open WebUI takes the pipe and leaves it as it is, the editor's Black included, is
-shown in hosts/test_newcomer.py. The types and the format of both are checked by mypy and
-Black in `scripts/test`, like those of any other file.
+That Open WebUI takes the pipe is shown in hosts/test_newcomer.py. The types are checked
+by mypy in `scripts/test`, like those of any other file.
 """
 
 import __future__
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import black
 import pytest
 from pydantic import BaseModel
 
@@ -165,6 +165,11 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
     assert len(found) > 3
 
 
+def test_a_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
+    """Open WebUI's editor formats by Black in its default mode, at every save."""
+    assert black.format_str(bundle.text, mode=black.Mode()) == bundle.text
+
+
 def test_import_is_quick(bundle: Bundle) -> None:
     """It costs less CPU than the import of the two libraries that it stands on.
 
@@ -178,9 +183,3 @@ def test_import_is_quick(bundle: Bundle) -> None:
     ratios = (float(subprocess.check_output(command)) for _ in range(15))
 
     assert any(ratio < most for ratio in ratios)
-
-
-def test_size_stays_pasteable(bundle: Bundle) -> None:
-    """A person pastes the pipe into a form; the pipeline is uploaded."""
-    most = 600_000 if bundle.target is PIPE else 750_000
-    assert len(bundle.path.read_bytes()) <= most

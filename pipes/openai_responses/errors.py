@@ -88,7 +88,7 @@ def unknown_words(
 ) -> str:
     """Return the sentence about words of a valve that mean nothing; empty if all do."""
     unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
 
 
 def valve_error(

@@ -7,6 +7,8 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject, as_mapping
 from owui_administration.usage_table import UsageRow
@@ -28,6 +30,23 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
         return None
     name = str(model.get("id"))
     return name, name.split(".", 1)[-1]
+
+
+_FLAG = TypeAdapter(bool)
+
+
+def wants_stream(body: JsonObject) -> bool:
+    """Say whether a request asks for a stream.
+
+    Open WebUI takes every text for a yes (`form_data.get("stream")`, 0.12.4), also
+    "false"; a Pipelines server lets pydantic read the field, and streams if there is
+    none. Only an answer with a stream shows the filter its usage, so whatever is not
+    plainly a yes is a no, and the filter tells it to both of them.
+    """
+    try:
+        return _FLAG.validate_python(body.get("stream"))
+    except ValidationError:
+        return False
 
 
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:

@@ -49,7 +49,7 @@ class EndpointEntry(BaseModel):
     organization: str = ""
     project: str = ""
     auth: Literal["key", "bearer", "entra_id"] = "key"
-    auth_scope: str = ""
+    entra_scope: str = ""
 
     @property
     def is_complete(self) -> bool:
@@ -102,6 +102,7 @@ class EndpointChoice:
         `down` has the times until which an account counts as one that fails.
         """
         self.problem = ""
+        """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
         self._entries = sorted(entries, key=self._is_down)
@@ -110,27 +111,26 @@ class EndpointChoice:
         """Return what replaces valves of the pipe."""
         return self._entries[0].valves()
 
-    def return_to(self, host: str, owner: str, *, is_same_answer: bool) -> bool:
+    def return_to(self, host: str, owner: str) -> bool:
         """Choose the entry that wrote a chat's reasoning; say whether that is another.
 
-        One that fails is chosen only in the midst of an answer. Earlier records name
-        neither a server nor an account.
+        One that failed lately is not chosen. Earlier records name neither a server nor
+        an account.
         """
         if self._reads(self._entries[0], host, owner):
             return False
         for one in self._entries[1:]:
-            is_usable = is_same_answer or not self._is_down(one)
-            if is_usable and self._reads(one, host, owner):
+            if not self._is_down(one) and self._reads(one, host, owner):
                 self._entries.remove(one)
                 self._entries.insert(0, one)
                 return True
         return False
 
-    def loss(self, host: str, owner: str) -> str:
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
         """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
         return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
 
-    def leave_failed(self, kind: str, code: str, status: int) -> str:
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
@@ -138,14 +138,21 @@ class EndpointChoice:
         """
         is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
         if is_down or status in (401, 429) or status >= 500:
-            account = self._entries[0].at(self._base_url).account()
-            self._down[account] = monotonic_seconds() + _DOWN_SECONDS
-        elif status not in (403, 404):
+            self._note_failure(self._entries[0].at(self._base_url).account())
+        elif status not in (403, 404) and code != "model_not_found":
             return ""
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
         return _ASKS_NEXT
+
+    def _note_failure(self, account: str) -> None:
+        """Remember for a minute that an account fails, and forget older failures."""
+        now = monotonic_seconds()
+        for other, end in [*self._down.items()]:
+            if end <= now:
+                del self._down[other]
+        self._down[account] = now + _DOWN_SECONDS
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
@@ -153,25 +160,21 @@ class EndpointChoice:
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
         here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
-
-
-class NoEndpoint:
-    """What a call gets whose entries cannot be read."""
-
-    problem = _UNREADABLE
+        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
 
 
 async def choose_endpoints(
     text: str, facts: JsonObject, down: dict[str, float]
-) -> EndpointChoice | NoEndpoint | None:
+) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
-    entries = read_endpoints(text)
+    entries, base_url = read_endpoints(text), str(facts.get("base_url"))
     if entries is None:
-        return NoEndpoint()
+        choice = EndpointChoice([], base_url, down)
+        choice.problem = _UNREADABLE
+        return choice
     if not entries or facts.get("has_own_key"):
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
@@ -180,4 +183,4 @@ async def choose_endpoints(
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
     found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
+    return EndpointChoice(found, base_url, down) if found else None

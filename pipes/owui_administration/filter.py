@@ -13,9 +13,15 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from openai_responses.json_input import JsonObject
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
-from owui_administration.agent import LimitReached, agent_names, usage_row
+from owui_administration.agent import (
+    LimitReached,
+    agent_names,
+    usage_row,
+    wants_stream,
+)
 from owui_administration.endpoints import choose_endpoints
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck
@@ -77,7 +83,7 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: dict[str, Any]) -> Account:
+    async def begin(self, facts: JsonObject) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
 
         `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
@@ -103,22 +109,24 @@ class Filter:
     ) -> dict[str, Any]:
         """Refuse a question to the agent pipeline above a limit.
 
-        The pipe asks for its own questions. What is raised is shown in the chat.
+        The pipe asks for its own questions. What is raised is shown in the chat. Whether
+        the answer streams is settled here for all who read the body later.
         """
+        body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
             told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": told})
         if names := agent_names(__model__ or {}, __request__):
             limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True, goes_on=False)
-            if limits.has_amounts and not body.get("stream"):
+            refused = limits.refusal(names[0], has_price=True)
+            if limits.has_amounts and not body["stream"]:
                 refused = refused or _NO_STREAM
             if refused:
                 raise LimitReached(refused)
         return body
 
-    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
         try:
             text = self.valves.USER_LIMITS_JSON
             return await read_user_limits(text, facts, self._usage)

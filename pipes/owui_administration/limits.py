@@ -84,19 +84,17 @@ class UserLimits:
         """Whether a rule limits money or tokens."""
         return any(rule.per for rule in self.rules)
 
-    def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
+    def refusal(self, model: str, has_price: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
-        `model` is the API's name, with `-pro` for the mode. An answer that `goes_on`
-        after tools of the host has begun below the limit.
+        `model` is the API's name, with `-pro` for the mode.
         """
         if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        used_up = self._used_up(_OVERDRAFT if goes_on else 1)
-        return used_up or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
         """Return why a model is not allowed.
@@ -118,12 +116,12 @@ class UserLimits:
         lists = (getattr(rule, name) for rule in self.rules)
         return [one for one in lists if one is not None]
 
-    def closed_tools(self) -> list[str]:
+    def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
         tools = self._lists("tools")
         return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
 
-    def other_effort(self, asked: str | None, known: Sequence[str]) -> str:
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
 
         It is the next lower one of those that the model knows, in their order.
@@ -189,9 +187,9 @@ class UserLimits:
             if rule.show or all_rules
         ]
 
-    def answer(self, words: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other words."""
-        asked = read_command(words) if self.table else None
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+        asked = read_command(text) if self.table else None
         if asked is None or self.table is None:
             return None
         report = UsageReport(self.table, self._user, self.today)

@@ -6,11 +6,11 @@ to show, the `links` from addresses inside a container to addresses of the host,
 """
 
 import re
-from pathlib import PurePosixPath
 from urllib.parse import unquote
 
 from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject
+from owui_chat.file_names import shorten_name
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -24,9 +24,17 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [one for one in found if PurePosixPath(unquote(one)).name == name]
+    """Return the addresses in `text` of the container file with this name.
+
+    `name` is one that `shorten_name` returned.
+    """
+    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
+    return [address for address in addresses if _address_name(address) == name]
+
+
+def _address_name(address: str) -> str:
+    """Return the name of a file by its address, at most 200 characters of it."""
+    return shorten_name(unquote(address).rpartition("/")[2])
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -39,5 +47,5 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])

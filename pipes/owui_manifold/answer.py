@@ -1,17 +1,16 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.requests.repairs import CHAT_ACTIONS
-from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
-from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.report import (
     compare_cache,
@@ -21,7 +20,6 @@ from owui_manifold.report import (
     server_words,
 )
 from owui_manifold.request import PreparedRequest, is_as_configured
-from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.silence import WaitingLines
 from owui_manifold.spending import check_limits, counted_run
 
@@ -44,7 +42,7 @@ async def answer_events(
     check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
-    citations = Citations(_known_sources(prepared))
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -64,17 +62,9 @@ async def answer_events(
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 yield report_end(prepared, event)
-                for notice in await notices_of(prepared, event):
+                for notice in await notices_of(prepared):
                     yield Status(notice)
-
-
-def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
-    """Return the keys of the sources that the page already has of the message."""
-    if prepared.round:
-        return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(
@@ -107,12 +97,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-    pending = prepared.round.pending if store and prepared.round else ()
-    return Recorder(scope, _new_record, pending)
+    return Recorder(scope, _new_record)
 
 
 def _new_record() -> tuple[str, int]:
@@ -120,10 +108,9 @@ def _new_record() -> tuple[str, int]:
 
 
 class _Repairs:
-    """What was changed after refusals of a run; `helped` is what the server then took."""
+    """What was changed after refusals of a run."""
 
     def __init__(self, prepared: PreparedRequest) -> None:
-        self.helped: list[Status] = []
         self._prepared = prepared
         self._tried: list[Status] = []
 
@@ -137,7 +124,7 @@ class _Repairs:
             return Status(event.sentence)
         if self._tried and _has_answer(event):
             await _remember(self._prepared, self._tried)
-            self.helped, self._tried = self.helped + self._tried, []
+            self._tried = []
         return event
 
 
@@ -163,24 +150,3 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
                 is_about_all = is_about_all and is_as_configured(prepared)
             user = "" if is_about_all else call.caller.user_id
             call.capabilities.learn(prepared.endpoint, model, user, repair)
-
-
-def _hand_over(
-    prepared: PreparedRequest,
-    recorder: Recorder | None,
-    citations: Citations,
-    ended: RunDone,
-    helped: Iterable[Status],
-) -> None:
-    """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (prepared.delegates and leaves_calls(ended)):
-        return
-    call = prepared.call
-    within_run = call.valves.carries_reasoning()
-    received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    pending = tuple(recorder.pending) if recorder else ()
-    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
-    request = prepared.request.model_copy(update={"repairs": repairs})
-    origin, cited = prepared.origin, citations.keys
-    ended_round = DelegatedRound(request, received, pending, cited, origin)
-    save_round(call.state, call.caller.message_id, ended_round)

@@ -13,15 +13,24 @@ from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from owui_manifold.config import comma_list
 from owui_manifold.context import PipeCall
+from owui_manifold.expert import ExpertSettings
 from owui_manifold.host import administrator_params
-from owui_manifold.valves import Valves
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 _TOOL_TYPES = (
-    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
-    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
-    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
     *("vector_store_ids", "container", "environment", "input_image_mask"),
@@ -38,7 +47,7 @@ _KNOWN_WORDS = {
 
 class _Permission(NamedTuple):
     opened: Collection[str]
-    """What CALLER_MAY_SET opens for this caller."""
+    """What `caller_may_set` opens for this caller."""
     longest: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
     stored: JsonObject
@@ -47,10 +56,10 @@ class _Permission(NamedTuple):
 
 async def permitted_call(call: PipeCall) -> PipeCall:
     """Return the call without what its caller may not set; the log says it once."""
-    caller, valves = call.caller, call.valves
-    words = comma_list(valves.CALLER_MAY_SET.lower())
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
     may = _Permission(opened, longest, {})
     if _permitted_body(call.body, may) == call.body:
         return call
@@ -60,16 +69,16 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     is_new = call.capabilities.first_time
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        told = f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: {names}"
         call.log.warn(told)
     return call._replace(body=body)
 
 
-def opening_error(valves: Valves) -> str:
-    """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
-    words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
-    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, advice)
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:

@@ -45,7 +45,7 @@ _UNLISTED = (
 )
 _LOST = (
     "The API left some out since the last start: {}. Look for filters that change "
-    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+    "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
 
 
@@ -64,7 +64,7 @@ class _Diagnostics:
         self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
-        self._limits = run_limits(call.valves, call.model)._replace(
+        self._limits = run_limits(call.config.expert, call.model)._replace(
             retries=RetryPolicy(0)
         )
 

@@ -22,9 +22,9 @@ from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
+from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
-    ModelPrices,
     ResolvedModel,
     read_overrides,
 )
@@ -32,8 +32,10 @@ from openai_responses.models.usage import read_prices
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
+from owui_manifold.expert import ExpertSettings
 from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
+from shells.json_valve import read_json_valve
 
 _Read = TypeVar("_Read")
 
@@ -42,6 +44,8 @@ class Config(NamedTuple):
     """What holds for one call; a user's choice replaces the administrator's."""
 
     valves: Valves
+    expert: ExpertSettings
+    """What EXPERT_JSON says."""
     secrets: tuple[str, ...]
     """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
@@ -53,6 +57,8 @@ class Config(NamedTuple):
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_seconds: float
+    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
     tool_timeouts: Sequence[tuple[str, float]]
     """Seconds by patterns of names."""
     prices: Mapping[str, ModelPrices] | InvalidRequest
@@ -93,24 +99,29 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    expert, expert_errors = read_json_valve(
+        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
+    )
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
-    allowed = _for_own_key(valves) if own_key else valves
+    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
+        expert=expert,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (*problems, price_error))),
+        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_seconds=seconds,
         tool_timeouts=timeouts,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
@@ -126,6 +137,15 @@ def read_config(
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
     )
+
+
+_EXPERT_VALVE = "EXPERT_JSON"
+
+
+def read_expert_settings(valves: Valves) -> ExpertSettings:
+    """Return what EXPERT_JSON says, outside of a call."""
+    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    return expert
 
 
 def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
@@ -216,12 +236,12 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-def _for_own_key(valves: Valves) -> Valves:
+def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
-    if valves.USER_KEYS_GET != "all":
+    if user_keys_get != "all":
         names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
-    if valves.USER_KEYS_GET == "nothing":
+    if user_keys_get == "nothing":
         names.append("EXTRA_HEADERS")
     return valves.model_copy(update=dict.fromkeys(names, ""))
 
@@ -268,7 +288,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -307,15 +327,15 @@ _PRO_SILENCE = 900.0
 """Several passes give one answer, and nothing is sent in between."""
 
 
-def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
+def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
     least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
-            connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
-            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
-            total=valves.TOTAL_TIMEOUT_SECONDS,
+            connect=expert.connect_timeout_seconds,
+            first_event=max(expert.first_event_timeout_seconds, least),
+            idle=max(expert.idle_timeout_seconds, least),
+            total=expert.total_timeout_seconds,
         ),
-        retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
+        retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
     )

@@ -29,7 +29,6 @@ from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
-from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
 from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
@@ -57,7 +56,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     response in its usage. Other servers refuse the field.
     """
     call, request, store = prepared.call, prepared.request, prepared.store
-    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
     if not (asks and store and call.resolve(request.model).facts.diagnostics):
         return prepared
     row = as_mapping(store.messages.get(call.caller.message_id))
@@ -90,7 +89,7 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.line("DEBUG", told + ", ".join(missing))
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.valves.writes_audit_log():
+    if call.config.expert.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
 
@@ -99,14 +98,14 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, trace = prepared.call, ended.trace
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
-    if call.valves.writes_audit_log():
+    if call.config.expert.writes_audit_log():
         audited = _audited(prepared)
         line = audited.error_line(trace.error, trace.status)
         if ended.ending.kind in ("completed", "incomplete"):
             line = audited.success_line(trace.model)
         call.log.audit(line)
     _report_removals(call, trace.removed)
-    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+    if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
@@ -137,15 +136,12 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools.
-
-    Tools in a namespace are read only when they are found.
-    """
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or prepared.round or questions > 1:
+    if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
@@ -290,7 +286,7 @@ def _valve_notices(call: PipeCall) -> list[str]:
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.valves), image)
+    every_note = (*servers.notes, opening_error(call.config.expert), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
@@ -315,10 +311,10 @@ def _refusal_notice(call: PipeCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
-    """Return the sentences to show; tasks and all but the last round have none."""
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
     call = prepared.call
-    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
+    if call.caller.task:
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     notices = [_refusal_notice(call), retirement, *_valve_notices(call)]

@@ -34,6 +34,7 @@ from bench.large_answers import (
 from bench.large_chats import (
     attachments,
     calls_in_one_run,
+    changed_instructions,
     details_in_one_message,
     edited_answers,
     kept_items_of_one_answer,
@@ -87,6 +88,7 @@ CASES = (
     Case(edited_answers, 2_000),
     Case(records_of_one_key, 10_000),
     Case(pruning, 20_000),
+    Case(changed_instructions, 5_000),
     Case(rounds_of_the_agent, 5_000),
     Case(recorded_calls, 5_000),
     Case(recorded_messages, 5_000),

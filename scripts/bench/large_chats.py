@@ -20,6 +20,12 @@ from owui_chat.input.attachments import (
     resolve_images,
 )
 from owui_chat.input.history import build_input
+from owui_chat.input.prefix import (
+    SentContext,
+    apply_sent_context,
+    change_instructions,
+    told_instructions,
+)
 from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details, write_details
 from owui_chat.storage.markers import format_marker
@@ -366,5 +372,31 @@ def rounds_of_the_agent(count: int) -> Work:
     def work() -> None:
         read_earlier_rounds(messages, SIGN)
         read_body()
+
+    return work
+
+
+def changed_instructions(count: int) -> Work:
+    """A system prompt of many lines, all of which have changed."""
+    rows = {
+        "q1": _user("One?"),
+        "a1": _assistant("", parentId="q1"),
+        "q2": _user("Two?", parentId="a1"),
+        "a2": _assistant("", parentId="q2"),
+    }
+    said = [_user("One?"), _assistant("1"), _user("Two?")]
+    parts = attach_stored_messages(
+        parse_messages(said)[1], rows, {"user_message_id": "q2", "message_id": "a2"}
+    )
+    lines = [[f"Line {n} of {which}." for n in range(count)] for which in range(2)]
+    sent = {"a1": SentContext(model="m", instructions="\n".join(lines[0]))}
+
+    def work() -> object:
+        told = told_instructions(parts, sent, "m")
+        change = change_instructions(told, "\n".join(lines[1]), "m")
+        later = {**sent, "a2": change}
+        told = told_instructions(parts, later, "m")
+        assert told
+        return apply_sent_context(parts, later, told.changes, {})
 
     return work

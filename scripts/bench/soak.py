@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from valve_texts import expert
+
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -42,7 +44,7 @@ INVENTORY = "inventory"
 VALVES: Json = {
     "MODEL_ID": "gpt-6.1-sol, gpt-5.2-pro",
     "BACKGROUND_MODELS": "*-pro",
-    "IDLE_TIMEOUT_SECONDS": 30,  # the least there is
+    "EXPERT_JSON": expert(idle_timeout_seconds=30),  # the least there is
 }
 HOST_ENVIRONMENT = {
     # On a busy machine a tab must not give its connection up.

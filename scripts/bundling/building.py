@@ -1,23 +1,20 @@
 """A bundle, from its modules to its text."""
 
 import ast
-import re
-import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import black
-
 from bundling.annotation_rules import check_annotations
+from bundling.chapters import print_chapter
 from bundling.effect_rules import check_effects
 from bundling.frontmatter import check_frontmatter, opening
 from bundling.host_rules import check_host_methods
 from bundling.import_rules import check_imports
-from bundling.modules import ExternalImport, Module
+from bundling.merged_imports import merge_imports
+from bundling.modules import Module
 from bundling.name_rules import check_names
 from bundling.order import in_reading_order
-from bundling.reachability import Chapter, reachable_chapters
 from bundling.refusals import BundleRefused, Refusal
 from bundling.targets import Target
 from bundling.text_rules import check_docstring, check_loader_names, check_phrases
@@ -32,16 +29,20 @@ MODULE_RULES = (
 
 
 def build(target: Target, root: Path) -> str:
-    """The text of a bundle; raises BundleRefused with all that stands against it."""
+    """Return the text of a bundle; raises BundleRefused with all that stands against it.
+
+    The sources are formatted by Black already, and what is added here is written in
+    Black's form: a save in Open WebUI's editor, which runs Black, changes nothing.
+    """
     modules = in_reading_order(target, root)
-    if refusals := list(_refusals(modules, target, root)):
+    refusals = list(_refusals(modules, target, root))
+    if refusals:
         raise BundleRefused(refusals)
-    chapters = reachable_chapters(modules, target)
-    imports = _merged_imports(name for each in chapters for name in each.externals)
-    head = opening([each.module for each in chapters], target)
-    text = "\n\n".join((head, imports, *map(_print_chapter, chapters)))
-    # The mode of Open WebUI's editor, which formats at every save.
-    return black.format_str(text, mode=black.Mode())
+    head = opening(modules[-1], target)
+    imports = merge_imports(name for module in modules for name in module.externals)
+    chapters = "\n\n\n".join(print_chapter(module, target) for module in modules)
+    parts = [head, imports, chapters] if imports else [head, chapters]
+    return "\n\n".join(parts) + "\n"
 
 
 def _refusals(
@@ -67,35 +68,3 @@ def _check_packages(target: Target, root: Path) -> Iterator[Refusal]:
             ):
                 reason = "a package's __init__ has a docstring only"
                 yield Refusal(name, node.lineno, reason)
-
-
-def _merged_imports(names: Iterable[ExternalImport]) -> str:
-    """Each foreign import once: the standard library, a blank line, the rest."""
-    whole: set[str] = set()
-    parts: dict[str, set[str]] = {}
-    for each in names:
-        renamed = f" as {each.alias}" if each.alias else ""
-        if each.name is None:
-            whole.add(each.module + renamed)
-        else:
-            parts.setdefault(each.module, set()).add(each.name + renamed)
-    lines = [(name, f"import {name}") for name in sorted(whole)]
-    lines += [
-        (module, f"from {module} import {', '.join(sorted(parts[module]))}")
-        for module in sorted(parts)
-    ]
-    standard = [line for name, line in lines if _is_standard(name)]
-    foreign = [line for name, line in lines if not _is_standard(name)]
-    return "\n".join((*standard, "", *foreign))
-
-
-def _is_standard(name: str) -> bool:
-    return re.split(r"[. ]", name, maxsplit=1)[0] in sys.stdlib_module_names
-
-
-def _print_chapter(chapter: Chapter) -> str:
-    """A module as the bundle shows it: a banner with its name, then its body.
-
-    Docstrings stay in the sources: the host stores and formats every line.
-    """
-    return f"# {chapter.module.name}\n\n{chapter.body}\n"

@@ -1,7 +1,7 @@
 """The lines by which a host knows a bundle."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
@@ -36,9 +36,13 @@ def check_frontmatter(entry: Module, target: Target, version: str) -> Iterator[R
         yield entry.refuse(1, "a sentence must follow the frontmatter")
 
 
-def opening(modules: Sequence[Module], target: Target) -> str:
-    """The bundle's docstring: key lines, and where it comes from."""
-    keys, _ = split_docstring(modules[-1].docstring)
+def opening(entry: Module, target: Target) -> str:
+    """Return the docstring of a bundle: key lines, and how the file is made and read."""
+    keys, _ = split_docstring(entry.docstring)
     folders = " and ".join(f"{folder}/" for folder in target.folders)
-    origin = f"Built by scripts/bundle.py from {folders}; do not edit."
-    return "\n".join(('"""', keys, "", origin, '"""'))
+    return f'''"""
+{keys}
+
+Built by scripts/bundle.py from {folders}; do not edit. Each module follows those that
+it imports; the last one has the class {target.host_class}.
+"""'''

@@ -67,12 +67,9 @@ class Configuration:
         restricts = isinstance(self.choice, Mapping)
         if not kinds or not restricts or self.choice["type"] != "allowed_tools":
             return True
-        allowed = [
-            inner for tool in self.allowed for inner in tool.get("tools") or [tool]
-        ]
         return any(
             tool["type"] in kinds and tool.get("name") == call.get("name")
-            for tool in allowed
+            for tool in self.allowed
         )
 
     def namespace_of(self, call: Item) -> str | None:
@@ -151,8 +148,6 @@ def _find_compaction(items: Sequence[Item]) -> int:
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:
     """Tell whether an entry of a tool choice names a tool."""
-    if tool["type"] == "namespace":
-        return any(is_chosen(inner, choice) for inner in tool["tools"])
     same = all(tool.get(key) == choice.get(key) for key in ("type", "server_label"))
     if choice["type"] == "mcp":
         return same  # its name is a tool of the server

@@ -74,11 +74,11 @@ def refuse_wrong_key(key: str) -> Refusal:
 
 
 def refuse_unknown_model(model: str) -> Refusal:
-    """Refuse an id that never named a model."""
+    """Refuse an id that never named a model; recorded in November 2026."""
     return Refusal(
-        f"The model `{model}` does not exist or you do not have access to it.",
-        status=404,
+        f"The requested model '{model}' does not exist.",
         code="model_not_found",
+        param="model",
     )
 
 

@@ -84,10 +84,6 @@ class ValidRequest:
         allowed = [tool for tool in self.configuration.allowed if tool["type"] == kind]
         return sorted(allowed, key=lambda tool: tool.get("name") != wanted)
 
-    def deferred(self) -> Item:
-        """Return the first namespace, with the tools that a search would load of it."""
-        return (self.tools("namespace") or [{}])[0]
-
     def _since(self) -> Sequence[Item]:
         """Return the items behind the last user message."""
         start = 0

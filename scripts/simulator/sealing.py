@@ -28,8 +28,6 @@ PREFIXES: Mapping[str, str] = {
     "mcp_approval_request": "mcpr",
     "compaction": "cmp",
     "configuration_update": "cfg",  # assumed: no type of an output knows the item
-    "tool_search_call": "tsc",
-    "tool_search_output": "tso",
 }
 MAX_ID_CHARACTERS = 64
 NO_PARTNER = 255

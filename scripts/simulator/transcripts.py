@@ -54,20 +54,6 @@ BODY: dict[str, Any] = {
     ],
 }
 BACKGROUND_BODY = {**BODY, "store": True, "background": True}
-HARBOUR = {
-    "type": "namespace",
-    "name": "harbour",
-    "description": "Functions: harbour_list_ships",
-    "tools": [
-        {
-            "type": "function",
-            "name": "harbour_list_ships",
-            "parameters": {"type": "object", "properties": {}},
-            "strict": False,
-            "defer_loading": True,
-        }
-    ],
-}
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 OFFERED: dict[str, list[dict[str, Any]]] = {
     "web": [{"type": "web_search"}],
@@ -76,7 +62,6 @@ OFFERED: dict[str, list[dict[str, Any]]] = {
     "draw": [{"type": "image_generation", "partial_images": 2}],
     "count": [CODE],
     "plot": [CODE],
-    "tool-search": [{"type": "tool_search"}, HARBOUR],
 }
 OUTPUTS = {
     "function_call": "function_call_output",

@@ -11,6 +11,7 @@ from hosts.switches import workspace_model
 from hosts.tabs import Tab
 from hosts.users import User, permissions
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 
@@ -66,7 +67,7 @@ async def test_a_caller_sets_nothing_that_costs(
         assert hosted(body) == []
         assert body["max_output_tokens"] == 700
         assert body.get("reasoning") == untouched.get("reasoning")
-    told = [line for line in server.log().splitlines() if "CALLER_MAY_SET" in line]
+    told = [line for line in server.log().splitlines() if "caller_may_set" in line]
     assert (
         len([line for line in told if "service_tier (changes the price)" in line]) == 1
     )
@@ -82,7 +83,9 @@ async def test_what_an_administrator_stored_with_a_model_arrives(
         await tab.send(model, "sim:short")
         await tab.send(model, "sim:short", body={"params": {"custom_params": instead}})
         await member.completion(model, SAID, **instead)
-        async with valves_changed(admin, PIPE, CALLER_MAY_SET="service_tier"):
+        async with valves_changed(
+            admin, PIPE, EXPERT_JSON=expert(caller_may_set="service_tier")
+        ):
             await member.completion(model, SAID, **instead)
 
     *held, opened = chat_bodies(simulator)

@@ -17,6 +17,7 @@ from hosts.users import EVERYBODY_READS, User
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -85,22 +86,6 @@ async def test_both_replay_the_same(
     in_markers = carrier == "markers"
     assert (SIGN in json.dumps(texts)) is in_markers
     assert any(key.startswith("openai_responses") for key in chat) is in_markers
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("carrier")
-@pytest.mark.parametrize(("scenario", "thoughts"), [("tool-twice", 3), ("remarks", 2)])
-async def test_rounds_of_the_hosts_tools_replay_the_same(
-    tab: Tab, admin: User, simulator: Simulator, scenario: str, thoughts: int
-) -> None:
-    """What waits between the rounds finds its place when the text comes."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        await in_turn(
-            tab, (MODEL, f"sim:{scenario} weather?"), (MODEL, "sim:chat thanks")
-        )
-
-    assert_each_continues_the_last(simulator)
-    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == thoughts
 
 
 @pytest.mark.asyncio
@@ -175,7 +160,9 @@ async def test_what_was_sent_beside_the_chat_is_sent_again(
     """Instructions as first given, their changes where they came, a file's text."""
     file = await attach(tab.user, "handbook.txt", b"Wind the clock at noon.", TEXT)
     chat_id = None
-    async with valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"):
+    async with valves_changed(
+        admin, PIPE, EXPERT_JSON=expert(stable_instructions="on")
+    ):
         for day in ("Monday", "Tuesday", "Wednesday", "Wednesday"):
             said = {"role": "system", "content": f"Be brief.\nIt is {day}."}
             body = {"messages": [said], "files": [{**file, "context": "full"}]}

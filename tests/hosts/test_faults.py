@@ -16,6 +16,7 @@ from hosts.sent import answered, chat_bodies, kinds
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -47,7 +48,7 @@ ENDINGS = {
 @pytest.fixture
 def now(admin: User) -> Any:
     """The valves of a pipe that does not try again."""
-    return valves_changed(admin, PIPE, MAX_RETRIES=0)
+    return valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0))
 
 
 def sentence_of(stored: dict[str, Any]) -> str:
@@ -112,7 +113,9 @@ async def test_a_page_with_streaming_off_says_so_too(
 @pytest.mark.asyncio
 async def test_a_silence_ends(tab: Tab, admin: User, simulator: Simulator) -> None:
     """The total limit serves here, because the idle one is at least 30 seconds."""
-    async with valves_changed(admin, PIPE, TOTAL_TIMEOUT_SECONDS=1.5):
+    async with valves_changed(
+        admin, PIPE, EXPERT_JSON=expert(total_timeout_seconds=1.5)
+    ):
         turn = await tab.send(MODEL, "sim:stall hello")
 
     stored = await tab.message(turn)

@@ -18,6 +18,7 @@ from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
 from upstream import Answerer, Upstream, replying, started, streaming
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -29,7 +30,7 @@ CANARY = "canary-of-the-proxy"
 
 async def answered(tab: Tab, admin: User, **valves: Any) -> tuple[str, str]:
     """The text of an answer and the sentence under it."""
-    async with valves_changed(admin, PIPE, MAX_RETRIES=0, **valves):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0), **valves):
         turn = await tab.send(MODEL, "hello")
     stored = await tab.message(turn)
     error = stored.get("error") or {"content": {"message": ""}}
@@ -127,8 +128,8 @@ async def test_a_server_without_measure(tab: Tab, admin: User) -> None:
 
 
 SILENCES = {
-    "sim:chat,wait=3600000 hello": "FIRST_EVENT_TIMEOUT_SECONDS",
-    "sim:stall hello": "IDLE_TIMEOUT_SECONDS",
+    "sim:chat,wait=3600000 hello": "first_event_timeout_seconds",
+    "sim:stall hello": "idle_timeout_seconds",
 }
 
 
@@ -137,9 +138,13 @@ async def hasty(
     admin: User, pipe_source: str, pipe_valves: dict[str, str]
 ) -> AsyncIterator[str]:
     """A copy of the pipe that takes limits under half a minute, too."""
-    source = pipe_source.replace("clamp_number(value, 30,", "clamp_number(value, 1,")
+    source = pipe_source.replace("ge=30,", "ge=1,")
     assert source != pipe_source
-    valves = {**pipe_valves, "MODEL_ID": "gpt-6-luna", "MAX_RETRIES": 0}
+    valves = {
+        **pipe_valves,
+        "MODEL_ID": "gpt-6-luna",
+        "EXPERT_JSON": expert(max_retries=0),
+    }
     await install_pipe(admin, "hasty", source, valves)
     yield "hasty"
     await admin.delete_function("hasty")
@@ -152,7 +157,9 @@ async def test_two_silences(
     """At the beginning and in the middle, each with a limit and a sentence."""
     turns = []
     for said, limit in SILENCES.items():
-        async with valves_changed(admin, hasty, **{limit: 5}):
+        async with valves_changed(
+            admin, hasty, EXPERT_JSON=expert(max_retries=0, **{limit: 5})
+        ):
             turns.append(await tab.begin(f"{hasty}.gpt-6-luna", said))
             await simulator.requested(len(turns))
     for turn in turns:

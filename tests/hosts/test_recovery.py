@@ -22,6 +22,7 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
+from valve_texts import expert
 
 pytestmark = [
     pytest.mark.host,
@@ -243,38 +244,17 @@ async def test_attempts_that_fail_before_anything_is_shown(
         assert sum(map(bool, counts)) == 2 + fault.usage
 
     simulator.faults.append(FailedStart("stall", text="Silence"))
-    async with valves_changed(admin, PIPE, IDLE_TIMEOUT_SECONDS=1):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=30)):
         silent = await tab.send(MODEL, "sim:short Silence")
     assert silent.error is None
     [line] = told(silent)
     assert line.startswith("The model's server did not answer. Trying again")
 
     simulator.faults.append(FailedStart("cut", text="Nothing"))
-    async with valves_changed(admin, PIPE, MAX_RETRIES=0):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0)):
         nothing = await tab.send(MODEL, "sim:short Nothing")
     assert "What arrived is kept" not in nothing.error["message"]
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
-
-
-async def test_rounds_that_the_host_runs_pay_once(
-    tab: Tab, admin: User, simulator: Simulator, carrier: str
-) -> None:
-    """Also before the answer is stored, and in a temporary chat, which is not."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        chat = Chat(tab, simulator)
-        await chat.ask("sim:short Hello")
-        thought = outputs(simulator)[0][0]["encrypted_content"]
-        simulator.faults.append(refuse_item("reasoning", text=thought, form="phrase"))
-        since = len(answered(simulator))
-        await chat.ask("sim:tool Weather?", body=CALLED)
-        assert asked(simulator, since) == [400, 200, 200]
-
-        unknown = {"markers": "safety_identifier", "output": "prompt_cache_key"}
-        simulator.faults.append(refuse_parameter(unknown[carrier], form="message"))
-        since = len(answered(simulator))
-        turn = await tab.send(MODEL, "sim:tool Again?", body=CALLED, temporary=[])
-        assert turn.error is None
-        assert asked(simulator, since) == [400, 200, 200]
 
 
 async def test_refused_item_of_a_temporary_chat(tab: Tab, simulator: Simulator) -> None:

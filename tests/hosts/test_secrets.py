@@ -21,6 +21,7 @@ from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -61,7 +62,7 @@ async def tapped(admin: User) -> AsyncIterator[None]:
 @pytest_asyncio.fixture(autouse=True)
 async def talkative(admin: User, tapped: None) -> AsyncIterator[None]:
     """A canary for a key, which the simulator accepts, and every line logged."""
-    talk = {"LOG_LEVEL": "DEBUG", "AUDIT_LOG": True}
+    talk = {"LOG_LEVEL": "DEBUG", "EXPERT_JSON": expert(audit_log=True)}
     async with valves_changed(admin, PIPE, API_KEY=CANARY_KEY, **talk):
         yield
 
@@ -166,7 +167,7 @@ async def test_valves_that_cannot_work(
     await logs.check_turn(tab, turn)
 
 
-NOT_AGAIN = {"MAX_RETRIES": 0}
+NOT_AGAIN = {"EXPERT_JSON": expert(max_retries=0)}
 """Chats prove that nothing gets out while an attempt is repeated; it takes a second."""
 
 

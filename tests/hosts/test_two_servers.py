@@ -27,6 +27,7 @@ from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
 from upstream import Upstream
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
@@ -286,7 +287,9 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
         Tab(left) as here,
         Tab(right) as there,
         Tab(pair.admin) as admin,
-        valves_changed(pair.admin, PIPE, API_KEY="sk-of-nobody", MAX_RETRIES=0),
+        valves_changed(
+            pair.admin, PIPE, API_KEY="sk-of-nobody", EXPERT_JSON=expert(max_retries=0)
+        ),
     ):
         theirs = {"base_url": other.base_url, "api_key": OTHER_KEY}
         ours = {"base_url": simulator.base_url, "api_key": simulator.api_key}

@@ -17,6 +17,7 @@ from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
+from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
@@ -290,7 +291,10 @@ async def test_a_chat_in_the_mode_pro(
 ) -> None:
     """By a name; at the fast tier for double; the log tells what the cache found."""
     begin = len(server.log())
-    wanted = {"PROMPT_CACHE_DIAGNOSTICS": True, "SERVICE_TIER": "fast"}
+    wanted = {
+        "EXPERT_JSON": expert(prompt_cache_diagnostics=True),
+        "SERVICE_TIER": "fast",
+    }
     async with valves_changed(
         admin, PIPE, **wanted, COMPATIBILITY="openai", SHOW_COST=True
     ):
@@ -405,7 +409,9 @@ async def test_a_users_own_key_takes_nothing_of_the_administrators_along(
     ):
         turn = await tab.send(CHAT, "sim:short", background_tasks=title)
         alone = answered(simulator)
-        async with valves_changed(admin, PIPE, USER_KEYS_GET="headers"):
+        async with valves_changed(
+            admin, PIPE, EXPERT_JSON=expert(user_keys_get="headers")
+        ):
             await tab.send(CHAT, "sim:short")
 
     assert turn.error is None

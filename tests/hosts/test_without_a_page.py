@@ -115,7 +115,7 @@ async def test_sub_agent_takes_longer_than_other_tools(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Open WebUI's own tool, whose answer is a chat of the pipe as well."""
-    async with valves_changed(admin, PIPE, TOOL_TIMEOUT_SECONDS=0.001):
+    async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.001"):
         turn = await tab.send(MODEL, "sim:tool", body={"tool_choice": DELEGATION})
 
     assert turn.error is None

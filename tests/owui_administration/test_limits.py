@@ -64,7 +64,7 @@ def limits(
 
 def refusal(limited: UserLimits, model: str = "gpt-5.2") -> str:
     """Why a first request is not sent."""
-    return limited.refusal(model, has_price=True, goes_on=False)
+    return limited.refusal(model, has_price=True)
 
 
 def reached(limited: UserLimits) -> str:
@@ -135,15 +135,6 @@ def test_answer_ends_a_tenth_above_its_limit() -> None:
     assert [row[2:] for row in table.taken][1] == ("gpt-5.2", 1, 99, 0, 0, 500_000)
 
 
-def test_answer_goes_on_between_rounds_below_its_overdraft() -> None:
-    """The host asks again after its tools."""
-    rows = (row("2026-11-25", tokens=1099),)
-    limited = limits(rule(tokens=1000, per="day"), rows=rows)
-
-    assert not limited.refusal("gpt-5.2", has_price=True, goes_on=True)
-    assert refusal(limited)
-
-
 def test_what_is_left() -> None:
     """It is told where the rule says so, and never less than nothing."""
     rows = (row("2026-11-25", 1.5, 300),)
@@ -196,7 +187,7 @@ def test_models(name: str, patterns: list[str], allowed: bool) -> None:
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
-    """CALLER_MAY_SET can open `reasoning.mode`."""
+    """`caller_may_set` can open `reasoning.mode`."""
     limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
 
     assert not refusal(limited, "gpt-6.1-sol")
@@ -257,7 +248,7 @@ def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
     """What is sent instead."""
     facts = resolve_model(name).facts
     known = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    return limited.other_effort(asked, known)
+    return limited.nearest_allowed_effort(asked, known)
 
 
 def test_hosted_tools_are_those_that_every_rule_allows() -> None:
@@ -266,7 +257,7 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
         rule(tools=["web_search", "mcp"]), rule(tools=["web_search", "file_search"])
     )
 
-    closed = limited.closed_tools()
+    closed = limited.forbidden_tools()
 
     assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
     assert "web_search" not in closed

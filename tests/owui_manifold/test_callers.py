@@ -13,6 +13,7 @@ from owui_manifold.valves import UserValves
 from pipe_calls import chunks_of, result_of, statuses
 from simulator import Simulator
 from stand_in_host import StandInHost
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -159,7 +160,9 @@ async def test_what_another_user_stored_with_the_model_is_a_callers_word(
 async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
     """For all, or for administrators alone."""
     opened = "service_tier, Web_Search, reasoning.mode, admin:metadata, store"
-    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
     asked: Json = {**OURS, "tools": HOSTED, "reasoning": {"mode": "pro"}}
     asked |= {"store": True, "previous_response_id": "resp_1", "background": True}
 
@@ -210,7 +213,9 @@ async def test_an_opened_tool_names_nothing_of_others(
     pipe: Pipe, sim: Simulator, opened: str, numbers: list[int]
 ) -> None:
     """Containers, files, stores, servers and headers need words of their own."""
-    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
+    pipe.valves = pipe.valves.model_copy(
+        update={"EXPERT_JSON": expert(caller_may_set=opened)}
+    )
     kept = []
     for number, tool in enumerate(CALLERS_TOOLS):
         before = len(sim.requests)
@@ -229,14 +234,16 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
     told = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):
-        update = {"CALLER_MAY_SET": opened}
+        update = {"EXPERT_JSON": expert(caller_may_set=opened)}
         pipe.valves = pipe.valves.model_copy(update=update)
         for user in (USER, ADMIN, ADMIN):
             given = {"__user__": user, "__metadata__": IDS}
             told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
 
     [line] = told.pop(4)
-    assert line.startswith("CALLER_MAY_SET opens nothing with: servce_tier, store. No")
+    assert line.startswith(
+        "EXPERT_JSON, caller_may_set, contains unknown names: servce_tier, store. No"
+    )
     assert told == [[]] * 5
     assert caplog.text.count(line) == 1
 
@@ -252,9 +259,9 @@ async def test_the_log_names_it_once(
 
     told = [text for text in caplog.messages if "left out for user" in text]
     assert [text.partition("left out for ")[2] for text in told] == [
-        "user user-1, see CALLER_MAY_SET: metadata (stored at OpenAI)",
-        "user user-2, see CALLER_MAY_SET: metadata (stored at OpenAI)",
-        "user user-1, see CALLER_MAY_SET: tools (in part)",
+        "user user-1, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
+        "user user-2, see caller_may_set in EXPERT_JSON: metadata (stored at OpenAI)",
+        "user user-1, see caller_may_set in EXPERT_JSON: tools (in part)",
     ]
 
 

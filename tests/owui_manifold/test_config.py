@@ -15,6 +15,7 @@ from openai_responses.transport.connections import Timeouts
 from owui_manifold.chat import build_chat_request
 from owui_manifold.config import build_endpoint, read_config, run_limits
 from owui_manifold.context import Caller
+from owui_manifold.expert import ExpertSettings
 from owui_manifold.request import PreparedRequest
 from owui_manifold.valves import UserValves, Valves
 
@@ -164,16 +165,16 @@ def test_other_headers_give_a_sentence_without_them(text: str) -> None:
 # ---------------------------------------------------------------- how long, how often
 
 
-def test_limits_are_those_of_the_valves() -> None:
+def test_limits_are_those_of_the_expert_settings() -> None:
     """Four timeouts, two numbers of retries."""
     limits = run_limits(
-        valves(
-            CONNECT_TIMEOUT_SECONDS=5,
-            FIRST_EVENT_TIMEOUT_SECONDS=60,
-            IDLE_TIMEOUT_SECONDS=70,
-            TOTAL_TIMEOUT_SECONDS=80,
-            MAX_RETRIES=3,
-            MAX_RETRY_WAIT_SECONDS=9,
+        ExpertSettings(
+            connect_timeout_seconds=5,
+            first_event_timeout_seconds=60,
+            idle_timeout_seconds=70,
+            total_timeout_seconds=80,
+            max_retries=3,
+            max_retry_wait_seconds=9,
         ),
         resolve_model("gpt-6.1-sol"),
     )
@@ -185,7 +186,7 @@ def test_limits_are_those_of_the_valves() -> None:
 @pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
 def test_pro_may_be_silent_for_long(name: str) -> None:
     """Several passes give one answer: a stall after five minutes would cut it."""
-    limits = run_limits(valves(CONNECT_TIMEOUT_SECONDS=5), resolve_model(name))
+    limits = run_limits(ExpertSettings(connect_timeout_seconds=5), resolve_model(name))
     assert limits.timeouts == Timeouts(5, 900, 900, 0)
 
 
@@ -313,8 +314,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
     given = {
         "MAX_FUNCTION_CALL_LOOPS": 3,
         "MAX_TOOL_CALLS": 7,
-        "TOOL_TIMEOUT_SECONDS": 11,
-        "TOOL_TIMEOUTS": "crawl_*: 900",
+        "TOOL_TIMEOUTS": "default: 11, crawl_*: 900",
         "TOOL_OUTPUT_CHARACTERS": 1_700,
         "TOOL_APPROVAL": "now=ask",
         "LOG_LEVEL": "DEBUG",

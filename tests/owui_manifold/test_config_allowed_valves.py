@@ -83,7 +83,7 @@ def test_words_are_read_as_people_write_them() -> None:
 def test_a_word_that_means_nothing() -> None:
     """It takes a right away, so the administrator is told."""
     [told] = problems("efort, summary")
-    assert told.startswith("USER_MAY_CHANGE opens nothing with: efort. Choose from")
+    assert told.startswith("USER_MAY_CHANGE contains unknown names: efort. Choose from")
     assert "effort, summary" in told
     assert left("efort, summary") == {"summary"}
     for good in ("", "all", "nothing", "effort , SUMMARY"):

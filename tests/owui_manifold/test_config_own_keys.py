@@ -18,6 +18,7 @@ from pipe_calls import chunks_of, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
 from stand_in_host import host_request
+from valve_texts import expert
 
 OWN = UserValves(API_KEY="sk-own")
 TOKEN = "canary-of-the-clocks"
@@ -77,7 +78,7 @@ def test_what_goes_out(
     user: UserValves, given: str, headers: set[str], tools: list[str]
 ) -> None:
     """With the pipe's key everything, with a user's own what the valve names."""
-    assert sent(user, USER_KEYS_GET=given) == (headers, tools)
+    assert sent(user, EXPERT_JSON=expert(user_keys_get=given)) == (headers, tools)
 
 
 def test_a_key_that_is_not_allowed_changes_nothing() -> None:

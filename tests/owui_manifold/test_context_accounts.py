@@ -12,6 +12,7 @@ from owui_manifold.valves import UserValves, Valves
 from pipe_calls import chunks_of, errors, grown, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
+from valve_texts import expert
 
 OWN = UserValves(API_KEY=" sk-own\n")
 EXTRA = (
@@ -61,7 +62,7 @@ def test_a_key_of_ones_own_is_required() -> None:
 
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
     """Also where other headers may go out with it."""
-    own = {"USER_API_KEYS": "allowed", "USER_KEYS_GET": "headers"}
+    own = {"USER_API_KEYS": "allowed", "EXPERT_JSON": expert(user_keys_get="headers")}
     valves = Valves.model_validate({"EXTRA_HEADERS": EXTRA, **own})
     call = call_of(chat("Hi"), valves, user_valves=OWN)
     sent = call.endpoint.headers()

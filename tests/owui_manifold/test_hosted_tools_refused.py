@@ -1,5 +1,6 @@
 """What a server refuses of OpenAI's own tools costs a tool, and no answer."""
 
+import json
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
-DOMAINS = ",".join(f"https://site{number}.org:8080/news" for number in range(120))
+DOMAINS = [f"https://site{number}.org:8080/news" for number in range(100)]
 PREVIEW = '{"model": "gpt-image-2", "background": "transparent"}'
 NO_PICTURES = (
     "The model's server does not take the tool image_generation: answering without it."
@@ -24,10 +25,13 @@ NO_PICTURES = (
     "valves",
     [
         {"FILE_SEARCH_VECTOR_STORES": "vs_1, vs_2, vs_3"},
-        {"ENABLE_WEB_SEARCH": True, "WEB_SEARCH_ALLOWED_DOMAINS": DOMAINS},
         {
             "ENABLE_WEB_SEARCH": True,
-            "WEB_SEARCH_USER_LOCATION": "Bern, BE, Switzerland",
+            "WEB_SEARCH_OPTIONS": json.dumps({"allowed_domains": DOMAINS}),
+        },
+        {
+            "ENABLE_WEB_SEARCH": True,
+            "WEB_SEARCH_OPTIONS": '{"user_location": "Bern, BE, Switzerland"}',
         },
     ],
 )

@@ -1,5 +1,6 @@
 """The valves and the page's switch decide which searches are offered."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
+from owui_manifold.expert import ExpertSettings
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -46,6 +48,11 @@ def search(**valves: Any) -> Item:
     [tool], _ = hosted(ENABLE_WEB_SEARCH=True, **valves)
     TypeAdapter(WebSearchToolParam).validate_python(tool)
     return tool
+
+
+def search_with(**options: Any) -> Item:
+    """The search that WEB_SEARCH_OPTIONS makes."""
+    return search(WEB_SEARCH_OPTIONS=json.dumps(options))
 
 
 def test_nothing_is_offered_unasked() -> None:
@@ -93,7 +100,7 @@ def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("given", "place"),
     [
         ("Bern", {"city": "Bern"}),
         (
@@ -106,32 +113,63 @@ def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
             },
         ),
         (" , , CH,", {"country": "CH"}),
-        ('{"country": "CH", "type": "exact", "x": 1}', {"country": "CH"}),
-        ("{}", {}),
+        ({"country": "CH", "type": "exact", "x": "1"}, {"country": "CH"}),
+        ({}, {}),
     ],
 )
-def test_location(text: str, place: Json) -> None:
-    """As JSON, or as words in a fixed order."""
-    tool = search(WEB_SEARCH_USER_LOCATION=text)
+def test_location(given: str | Json, place: Json) -> None:
+    """As an object, or as words in a fixed order."""
+    tool = search_with(user_location=given)
 
     assert tool["user_location"] == {"type": "approximate", **place}
 
 
-@pytest.mark.parametrize("text", ['{"city"', '{"city": 7}', "a, b, c, d, e"])
-def test_location_that_is_none_gives_a_sentence(text: str) -> None:
-    """Before anything is sent."""
-    with pytest.raises(InvalidRequest, match="WEB_SEARCH_USER_LOCATION"):
-        search(WEB_SEARCH_USER_LOCATION=text)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"user_location": {"city": 7}},
+        {"user_location": "a, b, c, d, e"},
+        {"allowed_domains": "who.int"},
+        {"allowed_domains": ["who.int"], "blocked_domain": ["example.org"]},
+        {"allowed_domains": [f"site{number}.org" for number in range(101)]},
+        {"search_context_size": "huge"},
+    ],
+)
+def test_options_that_cannot_be_read_stop_the_search(options: Json) -> None:
+    """A search without the administrator's filters must not run."""
+    with pytest.raises(InvalidRequest, match="WEB_SEARCH_OPTIONS"):
+        search_with(**options)
 
 
 def test_domains_are_those_of_copied_addresses() -> None:
-    """The API wants them without a scheme; each once."""
-    text = "openai.com, https://pubmed.example/about, openai.com,, "
+    """The API wants them without a scheme."""
+    tool = search_with(
+        allowed_domains=["openai.com", " https://pubmed.example/about", ""],
+        blocked_domains=["http://x.example:80/"],
+        search_context_size="high",
+    )
 
-    tool = search(WEB_SEARCH_ALLOWED_DOMAINS=text, WEB_SEARCH_CONTEXT_SIZE="high")
-
-    assert tool["filters"] == {"allowed_domains": ["openai.com", "pubmed.example"]}
+    assert tool["filters"] == {
+        "allowed_domains": ["openai.com", "pubmed.example"],
+        "blocked_domains": ["x.example"],
+    }
     assert tool["search_context_size"] == "high"
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        ({"external_web_access": False}, {"external_web_access": False}),
+        ({"external_web_access": True}, {}),
+        ({"return_token_budget": "unlimited"}, {"return_token_budget": "unlimited"}),
+        ({"return_token_budget": "default"}, {}),
+    ],
+)
+def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
+    """Servers that lack these options are not asked for them."""
+    plain = search_with()
+
+    assert search_with(**options) == plain | sent
 
 
 def test_file_search() -> None:
@@ -145,7 +183,7 @@ def test_file_search() -> None:
     assert files == {"type": "file_search", "vector_store_ids": ["vs_1", "vs_2"]}
 
 
-@pytest.mark.parametrize("model", ["gpt-4.1-nano", "o3-mini", "gpt-4-turbo"])
+@pytest.mark.parametrize("model", ["gpt-4-turbo", "gpt-4.1-unheard-of"])
 def test_model_without_hosted_tools_gets_none(model: str) -> None:
     """It would refuse the request; the host's own tools stay."""
     assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == NOTHING
@@ -167,7 +205,7 @@ def function(name: str) -> Json:
 
 def offer(body: Json, tools: Hosted) -> OfferedTools:
     """Return all tools of a chat."""
-    called = called_tools(body, resolve_model("gpt-5.6-sol"), Valves())
+    called = called_tools(body, resolve_model("gpt-5.6-sol"), ExpertSettings())
     hosted_ones, withheld = tools
     return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)
 

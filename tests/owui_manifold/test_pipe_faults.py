@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,13 +26,13 @@ from pipe_calls import (
     said,
     split_id,
     statuses,
-    stored,
     usages,
 )
-from run_sample import has_marker
 from simulator import Simulator
-from stand_in_host import host_callable
+from simulator.faults import FailedStart
+from stand_in_host import StandInHost, host_callable
 from upstream import Upstream, streaming
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -189,7 +188,7 @@ async def test_answer_that_takes_too_long_keeps_its_text(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """Where an administrator set a limit; the work upstream ends."""
-    pipe.valves = valves_for(sim, TOTAL_TIMEOUT_SECONDS=0.4)
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(total_timeout_seconds=0.4))
 
     chunks = await chunks_of(pipe, chat("sim:slow,delay=5"), **NATIVE)
 
@@ -217,7 +216,7 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In front of the answer, which is whole; the log has the same line."""
-    pipe.valves = valves_for(sim, MAX_RETRIES="1")
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries="1"))
 
     chunks = await chunks_of(pipe, chat("sim:429,times=1,retry-after-ms=1"), **NATIVE)
 
@@ -233,7 +232,7 @@ async def test_waiting_for_a_retry_shows_a_status_line(
 
 async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:
     """Chat Completions knows no status line."""
-    pipe.valves = valves_for(sim, MAX_RETRIES=1)
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
     body = chat("sim:503,times=1,retry-after-ms=1")
 
     chunks = await chunks_of(pipe, body, **PLAIN)
@@ -261,7 +260,9 @@ async def test_request_is_sent_as_often_as_it_may_help(
     spec: str, attempts: int, pipe: Pipe, sim: Simulator
 ) -> None:
     """Never for longer than the administrator allows, never without credit."""
-    pipe.valves = valves_for(sim, MAX_RETRIES=5, MAX_RETRY_WAIT_SECONDS=60)
+    pipe.valves = valves_for(
+        sim, EXPERT_JSON=expert(max_retries=5, max_retry_wait_seconds=60)
+    )
 
     chunks = await chunks_of(pipe, chat(f"sim:{spec}"), **NATIVE)
 
@@ -271,43 +272,39 @@ async def test_request_is_sent_as_often_as_it_may_help(
 
 
 async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
-    pipe: Pipe, sim: Simulator
+    pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """The output of the tool is in the request each time, which asks for no other."""
-    request = SimpleNamespace(state=SimpleNamespace())
-    body = chat("sim:tool", tools=[TOOL])
-    pipe.valves = valves_for(sim, MAX_RETRIES=2)
-    first = await chunks_of(pipe, body, **NATIVE, __request__=request)
-    [call_id] = [
-        chunk["item"]["call_id"]
-        for chunk in first
-        if chunk.get("type") == "response.output_item.done"
-        and chunk["item"]["type"] == "function_call"
-    ]
-    body["messages"] += [{"role": "tool", "tool_call_id": call_id, "content": "18"}]
-    broken = '{"X-Simulator-Scenario": "503,retry-after-ms=1"}'
-    pipe.valves = valves_for(sim, MAX_RETRIES=2, EXTRA_HEADERS=broken)
+    asked: list[str] = []
 
-    second = await chunks_of(pipe, body, **NATIVE, __request__=request)
+    async def look(city: str) -> str:
+        asked.append(city)
+        return "18"
 
-    assert [request.status for request in sim.requests] == [200, 503, 503, 503]
+    tool = {"tool_id": "t", "callable": look, "spec": TOOL["function"]}
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=2))
+    sim.faults.append(FailedStart(after_rounds=1, times=3))
+
+    metadata = {**IDS, "user_id": "user-1"}
+    given = {**NATIVE, "__metadata__": metadata, "__tools__": {"get_weather": tool}}
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
+
+    assert len(asked) == 1
+    assert len(sim.requests) == 4
     sent = [request.body["input"] for request in sim.requests[1:]]
     assert sent == [sent[0]] * 3
     assert [i["output"] for i in sent[0] if i["type"] == "function_call_output"] == [
         "18"
     ]
-    assert len(statuses(second)) == 2
-    assert not [c for c in second if c.get("item", {}).get("type") == "function_call"]
-    [found] = errors(second)
-    assert found.startswith("127.0.0.1 is overloaded at the moment.")
-    assert has_marker(stored(second))
+    assert len(statuses(chunks)) == 2
+    assert len(errors(chunks)) == 1
 
 
 async def test_stop_while_waiting_for_a_retry(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At once, without another attempt, and it is no error."""
-    pipe.valves = valves_for(sim, MAX_RETRIES=1)
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=1))
     answer = await pipe.pipe(chat("sim:429,retry-after=30"), **NATIVE)
     assert isinstance(answer, AsyncGenerator)
     async with aclosing(answer), asyncio.timeout(60):
@@ -410,7 +407,7 @@ async def test_audit_log_of_one_answer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Two lines, without a word of the chat."""
-    pipe.valves = valves_for(sim, AUDIT_LOG=True, LOG_LEVEL="ERROR")
+    pipe.valves = valves_for(sim, EXPERT_JSON=expert(audit_log=True), LOG_LEVEL="ERROR")
 
     await chunks_of(pipe, chat(f"my secret diary sim:{scenario}"), **NATIVE)
 

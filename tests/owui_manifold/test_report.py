@@ -23,6 +23,7 @@ from owui_manifold.request import PreparedRequest
 from owui_manifold.valves import UserValves, Valves
 from run_sample import message
 from stand_in_host import StandInHost
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -285,7 +286,9 @@ async def test_audit_log_has_a_line_for_request_and_end(
     """Under the id of the run, whatever the level of the log is."""
     if by == "environment":
         monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
-    prepared = await job_of({"AUDIT_LOG": by == "valve", "LOG_LEVEL": "CRITICAL"})
+    prepared = await job_of(
+        {"EXPERT_JSON": expert(audit_log=by == "valve"), "LOG_LEVEL": "CRITICAL"}
+    )
 
     report_request(prepared)
     report_end(
@@ -325,7 +328,7 @@ async def test_audit_log_is_silent_unless_it_is_wanted(
 
 async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
     """They belong to the server's log alone."""
-    prepared = await job_of({"AUDIT_LOG": True})
+    prepared = await job_of({"EXPERT_JSON": expert(audit_log=True)})
 
     report_request(prepared)
 

@@ -9,6 +9,7 @@ from owui_manifold.pipe import Pipe
 from pipe_calls import chunks_of, statuses
 from simulator import Simulator
 from stand_in_host import StandInHost
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -16,7 +17,10 @@ Json = dict[str, Any]
 MODEL = "f.gpt-6.1-sol"
 LONG = "A long rule. " * 600
 """A cache keeps nothing short."""
-ON: Json = {"PROMPT_CACHE_DIAGNOSTICS": True, "COMPATIBILITY": "openai"}
+ON: Json = {
+    "EXPERT_JSON": expert(prompt_cache_diagnostics=True),
+    "COMPATIBILITY": "openai",
+}
 
 
 def ids(answer: str) -> Json:
@@ -82,7 +86,7 @@ async def test_an_answer_is_compared_with_the_one_before(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"PROMPT_CACHE_DIAGNOSTICS": False},
+        {"EXPERT_JSON": expert(prompt_cache_diagnostics=False)},
         {"COMPATIBILITY": "auto"},
         {"COMPATIBILITY": "strict"},
         {"model": "f.gpt-5.4"},
@@ -101,4 +105,4 @@ async def test_nothing_is_compared(
     more = {"model": changed.pop("model")} if "model" in changed else None
     sent, shown = await ask(sim, "a1", more, **{**ON, **changed})
     assert "prompt_cache_options" not in sent
-    assert ("response_id" in shown) == ("PROMPT_CACHE_DIAGNOSTICS" not in changed)
+    assert ("response_id" in shown) == ("EXPERT_JSON" not in changed)

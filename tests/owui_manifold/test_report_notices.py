@@ -84,7 +84,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
 
     first, second, third = await lines(pipe, openai_responses=told)
 
-    assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
+    assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
     assert second.startswith("The switches of the composer do nothing: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(pipe, USER, openai_responses=told) == []
@@ -122,12 +122,11 @@ async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
 
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
-    assert notice.startswith("USER_MAY_CHANGE opens nothing with: efort")
+    assert notice.startswith("USER_MAY_CHANGE contains unknown names: efort")
 
 
 async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
     """Not a note behind it, which the page shows after a click."""
-    pipe.valves = pipe.valves.model_copy(update={"COMPATIBILITY": "strict"})
     names = [f"tool_{number}" for number in range(130)]
     spec: Any = TOOL["function"]
     tools = [{**TOOL, "function": {**spec, "name": name}} for name in names]
@@ -137,8 +136,8 @@ async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
     lines = [line["description"] for line in host_events(chunks, "status")]
     assert lines[0].startswith("Finished in")
     assert lines[1:] == [
-        "2 tools were left out: the API takes at most 128. Switch off tools that this "
-        "chat does not need."
+        "Left out: 2 of this chat's 130 tools, because the API takes at most 128. "
+        "Switch off tools that this chat does not need."
     ]
 
 

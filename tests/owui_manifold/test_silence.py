@@ -10,6 +10,7 @@ from owui_manifold.pipe import Pipe
 from pipe_calls import NATIVE, chunks_of, closings, errors, host_events, statuses
 from simulator import Simulator
 from stand_in_host import host_callable
+from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 
@@ -70,7 +71,7 @@ async def test_time_of_tools_and_of_waits_is_no_silence(
     pipe: Pipe, sim: Simulator
 ) -> None:
     """The server has nothing to say meanwhile."""
-    pipe.valves, page = valves_for(sim, MAX_RETRIES=1), Page()
+    pipe.valves, page = valves_for(sim, EXPERT_JSON=expert(max_retries=1)), Page()
 
     async def slow(city: str) -> str:
         await asyncio.sleep(100)

@@ -87,9 +87,6 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
-        self._reading_tools = frozenset(
-            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
-        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
         """Approvals for this chat, given in this answer."""
@@ -157,9 +154,7 @@ class RoundCalls:
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
         requests = [
-            build_confirmation_request(
-                call, chat=self._chat, reading_tools=self._reading_tools
-            )
+            build_confirmation_request(call, chat=self._chat)
             for call in decisions.questions
         ]
         yield from requests

@@ -220,7 +220,7 @@ class _Agent:
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+            str(self._totals.rounds), items, notes, continues=not self.is_over
         )
 
 

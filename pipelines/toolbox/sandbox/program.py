@@ -37,8 +37,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
-NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
+NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
 
@@ -102,7 +102,8 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place, kind = os.path.join(WORK, path), kind_of(status)
+        place = os.path.join(WORK, path)
+        kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
@@ -115,22 +116,24 @@ class Survey:
             self.size += status.st_size
         else:
             self.dropped.append(path)
-        files, disk = self.limits["files"], self.limits["disk"]
-        if len(self.manifest) > files:
-            raise Refused(f"it holds more than {files} files and folders")
-        if self.size > disk:
-            raise Refused(f"its files have more than {disk} bytes")
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        found, offset = [], 0
+        changed = []
+        offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 if self.stamps[path] != before.get(path):
-                    found.append((path, offset, size))
+                    changed.append((path, offset, size))
                 offset += size
-        return sorted(found)
+        return sorted(changed)
 
     def write(self, target: BufferedWriter) -> None:
         target.write(encode_line(self.manifest))
@@ -160,14 +163,16 @@ def resolve_path(path: str, follow: bool = True) -> str:
 
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        by_name = {entry.name: entry for entry in entries}
     listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
         kind = kind_of(status)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
 
 
 def read_file(request: dict) -> dict:
@@ -223,7 +228,10 @@ def remove_folder(folder: str) -> None:
             os.remove(os.path.join(place, name))
         for name in folders:
             inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
     os.rmdir(folder)
 
 
@@ -275,7 +283,8 @@ class ChildJob:
         try:
             while True:
                 child, code = os.wait()
-                status = code if child == self.child else status
+                if child == self.child:
+                    status = code
         except ChildProcessError:
             pass
         for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
@@ -358,13 +367,13 @@ def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
-        told = json.dumps({"json": value}, allow_nan=False)
+        text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        told = json.dumps({"repr": repr(value)})
-    if len(told) > limit:  # a character of the repr may take twelve in JSON
-        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
-        target.write(told)
+        target.write(text)
 
 
 def set_limits(limits: dict) -> None:
@@ -379,9 +388,11 @@ def set_limits(limits: dict) -> None:
         ("CORE", 0),
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, most = resource.getrlimit(kind)
-        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (least, least))
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def describe(_: dict) -> dict:

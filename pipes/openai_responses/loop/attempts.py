@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
-    ASKED_MODEL,
     CUT,
     UNREADABLE,
     Ending,
@@ -53,6 +52,7 @@ from openai_responses.loop.recovery import (
     retry_wait,
 )
 from openai_responses.loop.response import ResponseState
+from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import (
@@ -186,8 +186,9 @@ class Attempts:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        return ending._replace(sentence=sentence)
 
     @property
     def trace(self) -> Trace:

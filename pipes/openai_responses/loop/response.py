@@ -27,7 +27,7 @@ opens when it ends, with an id of ours.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from openai_responses.clock import new_ulid
 from openai_responses.endings import (
@@ -49,6 +49,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.loop.events import NO_THOUGHT, ResponseDone, RunEvent, Trace
+from openai_responses.loop.growing_parts import GrowingParts
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
     AnnotationAdded,
@@ -85,7 +86,7 @@ class ResponseState:
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._open: dict[int, GrowingParts] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
@@ -154,7 +155,7 @@ class ResponseState:
         place = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = {}
+        self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
         events: list[RunEvent] = [ItemAdded(self._first + place, item)]
@@ -184,8 +185,9 @@ class ResponseState:
         self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
-            return events + self._show_rest(place, text_place, event.text)
-        self._open[place].setdefault(text_place, []).append(event.text)
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
         return [*events, TextDelta(self._first + place, *text_place, event.text)]
 
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
@@ -200,26 +202,18 @@ class ResponseState:
             place = len(self._items)
             events = self._start(index, item, _ids(item))
         self._ids.update(dict.fromkeys(_ids(item), place))
-        for text_place, text in item_texts(item):
-            events += self._show_rest(place, text_place, text)
-        del self._open[place]
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
         self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
-    def _show_rest(
-        self, place: int, text_place: TextPlace, text: str
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
-        texts = self._open[place]
-        shown = "".join(texts.get(text_place, ()))
-        texts[text_place] = [text]
-        if len(text) <= len(shown) or not text.startswith(shown):
-            return []
-        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response

@@ -113,16 +113,32 @@ def _read_approval(word: str) -> Approval | None:
     return _ANSWERS.get(word.lower())
 
 
-def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
-    """Return seconds by patterns of names, and what is wrong with the text."""
-    found, unread = _read_entries(text, ":", _read_timeout)
-    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
-    told = valve_error(problem, "`crawl_*: 600`", place=place)
-    return found, str(told) if unread else ""
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
 
 
 def _read_timeout(word: str) -> float | None:
-    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
 
 
 def _read_entries(

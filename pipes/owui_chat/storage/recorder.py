@@ -25,10 +25,8 @@ from openai_responses.items import (
     is_compaction,
     is_kept_hosted,
     is_reasoning,
-    is_tool_search,
     item_type,
     message_text,
-    open_calls,
 )
 from openai_responses.loop.events import ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
@@ -46,9 +44,6 @@ from owui_chat.storage.records import (
 )
 from owui_chat.storage.signature import Sign
 
-_EARLIER = -1
-"""The index of items of earlier rounds, before all others."""
-
 Carrier = Literal["markers", "output", "details"]
 
 
@@ -61,8 +56,6 @@ class RecordScope(NamedTuple):
     keeps_reasoning: bool
     cites: bool = False
     """Texts may be shown differently from what the model wrote."""
-    delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
     """Signs the details; None if there is no secret."""
@@ -83,26 +76,18 @@ class Recorder:
     """Collects what is recorded of one message during its run."""
 
     def __init__(
-        self,
-        scope: RecordScope,
-        new_record: Callable[[], tuple[str, int]],
-        pending: Iterable[Item] = (),
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
     ) -> None:
-        """Take what gives a new record its id and time, and items of earlier rounds."""
+        """Take what gives a new record its id and time."""
         self._scope = scope
         self._new_record = new_record
-        self._pending = [(_EARLIER, item) for item in pending]
+        self._pending: list[tuple[int, Item]] = []
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
         self._commentary: set[int] = set()
         self._last_commentary: tuple[ItemDone, Record] | None = None
         self._turn: dict[int, tuple[Item, str]] = {}
-
-    @property
-    def pending(self) -> list[Item]:
-        """The items that still wait for their marker, in the order of the wire."""
-        return [item for _, item in self._pending]
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
@@ -165,8 +150,6 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        if self._scope.delegates and leaves_calls(event):
-            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         if self._pending:
@@ -188,7 +171,7 @@ class Recorder:
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.
@@ -241,16 +224,11 @@ class Recorder:
     def _record(self, *message: Item) -> Record:
         """Return a record of what is pending, and of a message."""
         (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*self.pending, *message)
+        payload = (*(item for _, item in self._pending), *message)
         self._pending = []
         return Record(
             ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
-
-
-def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended without a failure and with calls for somebody else."""
-    return bool(open_calls(ended.output)) and not ended.ending.is_failure
 
 
 def _stored_message(item: Item) -> Item:

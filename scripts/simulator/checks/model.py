@@ -151,9 +151,7 @@ def _check_tier(body: Body, model: ModelFacts) -> None:
 
 
 def _check_tools(held: Configuration, model: ModelFacts) -> None:
-    """Source: QuantumNous/new-api 1586, jrkropp/open-webui-developer-toolkit 716;
-    guide "Tool search" for `tool_search`, whose words are assumed.
-    """
+    """Source: QuantumNous/new-api 1586, jrkropp/open-webui-developer-toolkit 716."""
     kinds = [tool["type"] for tool in held.tools]
     for kind in kinds:
         if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
@@ -166,11 +164,6 @@ def _check_tools(held: Configuration, model: ModelFacts) -> None:
             "The following tools cannot be used with reasoning.effort 'minimal': "
             f"{', '.join(refused)}.",
             param="tools",
-        )
-    too_old = model.series < (5, 4) or model.id.startswith("gpt-5.4-nano")
-    if "tool_search" in kinds and too_old:
-        raise Refusal(
-            f"Tool 'tool_search' is not supported with {model.id}.", param="tools"
         )
 
 

@@ -69,8 +69,6 @@ LOOKAROUND = re.compile(r"\(\?<?[=!]")
 def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> None:
     """Raise the refusal for the first function whose schema does not do."""
     for index, tool in enumerate(tools):
-        if tool["type"] == "namespace":
-            check_schemas(tool["tools"], f"{path}[{index}].tools")
         if tool["type"] != "function" or tool.get("parameters") is None:
             continue
         complaint = find_problem(tool["parameters"], bool(tool.get("strict")))

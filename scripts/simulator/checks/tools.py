@@ -112,34 +112,10 @@ def check_tools(body: Tool) -> None:
         raise refuse_array_length("tools", MAX_TOOLS, count)
     seen: set[str] = set()
     labels: set[str] = set()
-    _check_search([tool for _, tools in lists for tool in tools])
     for path, tools in lists:
         _check_names(tools, path, seen)
         check_hosted(tools, path)
         check_servers(tools, path, labels)
-
-
-def _check_search(tools: Sequence[Tool]) -> None:
-    """Refuse a second search for tools, and deferred tools that nothing could find.
-
-    One search: dotnet/extensions 7500, also that a namespace needs a description. That
-    deferred tools need one is said in the guide "Tool search"; the words are assumed.
-    """
-    searches = [tool for tool in tools if tool["type"] == "tool_search"]
-    if len(searches) > 1:
-        raise Refusal(
-            "Only one tool_search tool is allowed in tools parameter.", param="tools"
-        )
-    for tool in tools:
-        inner = tool["tools"] if tool["type"] == "namespace" else []
-        if inner and not tool["description"]:
-            raise refuse_empty("tools.description")
-        if not searches and any(
-            offered.get("defer_loading") for offered in (tool, *inner)
-        ):
-            raise Refusal(
-                "Tools with 'defer_loading' need the tool 'tool_search'.", param="tools"
-            )
 
 
 def list_tools(body: Tool) -> list[tuple[str, Sequence[Tool]]]:

@@ -5,7 +5,7 @@ words open as ``$turn``, ``$said`` ... (see :meth:`simulator.request.ValidReques
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from simulator.files import CONTAINER
@@ -64,21 +64,6 @@ def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
     return {"type": "function_call", "name": name, "arguments": arguments}
-
-
-def build_tool_search(namespace: Mapping[str, Any], arguments: str) -> list[Item]:
-    """Return a search of the API's that loads a namespace, and a call of its last tool.
-
-    The forms are those of the guide "Tool search".
-    """
-    name = namespace["name"]
-    search = {"execution": "server", "call_id": None}
-    call = build_function_call(namespace["tools"][-1]["name"], arguments)
-    return [
-        {"type": "tool_search_call", "arguments": {"paths": [name]}, **search},
-        {"type": "tool_search_output", "tools": [namespace], **search},
-        {**call, "namespace": name},
-    ]
 
 
 def build_custom_tool_call(name: str, input: str) -> Item:

@@ -120,10 +120,49 @@ def _litellm(events: Sequence[Event]) -> Iterator[Event]:
             yield event
 
 
+def _bedrock(events: Sequence[Event]) -> Iterator[Event]:
+    """Text grows as part 1 and ends as part 0; calls are numbered in each response.
+
+    Source: recordings of Bedrock's gpt-oss (pydantic-ai, ruby_llm): `content_index` 1
+    for the text at `content[0]`, `call_0` in every response.
+    """
+    numbers: dict[str, str] = {}
+
+    def renumber(item: Event) -> Event:
+        if not _is_call(item):
+            return item
+        own = item["call_id"]
+        number = numbers.setdefault(own, f"call_{len(numbers)}")
+        return {**item, "call_id": number}
+
+    for event in events:
+        if "content_index" in event and "item_id" in event:
+            yield {**event, "content_index": event["content_index"] + 1}
+        elif _kind(event) in ("added", "done"):
+            yield {**event, "item": renumber(event["item"])}
+        elif _kind(event) == "end":
+            yield _with_output(event, renumber)
+        else:
+            yield event
+
+
+def _older_vllm(events: Sequence[Event]) -> Iterator[Event]:
+    """Each delta of a text has a part number of its own (reports: vllm 35184)."""
+    count = 0
+    for event in events:
+        if event["type"] == "response.output_text.delta":
+            yield {**event, "content_index": count}
+            count += 1
+        else:
+            yield event
+
+
 RETELLINGS: Mapping[str, Retelling] = {
     "llama.cpp": _llama_cpp,
     "gpt-oss": _gpt_oss,
     "ogx": _ogx,
     "hugging-face": _hugging_face,
     "litellm": _litellm,
+    "bedrock": _bedrock,
+    "older-vllm": _older_vllm,
 }

@@ -659,3 +659,87 @@ def test_what_the_api_left_out_is_counted(
     told(turn, end)
 
     assert turn.trace.removed == counted
+
+
+# ---------------------------------------------------------------- parts under other numbers
+
+
+def renumbered(events: list[wire.Event], *numbers: int) -> list[wire.Event]:
+    """The events of a message with these part numbers, the last one of the text's end."""
+    left = list(numbers)
+    out: list[wire.Event] = []
+    for event in events:
+        if event["type"] in ("response.output_text.delta", "response.output_text.done"):
+            out.append({**event, "content_index": left.pop(0)})
+        else:
+            out.append(event)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ends"),
+    [
+        ((1, 1, 1, 1), True),
+        ((1, 1, 1, 1), False),
+        ((0, 1, 2, 0), True),
+        ((0, 1, 2, 2), True),
+        ((0, 1, 2, 3), True),
+        ((0, 1, 2, 2), False),
+        ((2, 3, 4, 4), False),
+    ],
+)
+def test_text_under_another_part_number_is_shown_once(
+    numbers: tuple[int, ...], ends: bool
+) -> None:
+    """Bedrock and gpt-oss count from 1, older vLLM counts deltas; the item has part 0."""
+    events = renumbered(wire.message("One ", "two ", "three."), *numbers)
+    if not ends:
+        events = [e for e in events if e["type"] != "response.output_text.done"]
+
+    lines = log(*events, wire.completed())
+
+    assert "".join(line.split(": ", 1)[1] for line in lines if " text " in line) == (
+        "One two three."
+    )
+
+
+def test_end_of_a_text_under_another_number_brings_what_is_missing() -> None:
+    """Only the rest of it."""
+    events = renumbered(wire.message("One ", "two."), 1, 1, 1)
+    events = [e for e in events if e.get("delta") != "two."]
+
+    shown = [line for line in log(*events) if " text " in line]
+
+    assert [line.split(": ", 1)[1] for line in shown] == ["One ", "two."]
+
+
+def test_second_part_that_alone_grew_stays_itself() -> None:
+    """The first part came without deltas: the item brings it, and the second one once."""
+    item = wire.message_item("Intro.", "Body.")
+    grown = {**wire.text_delta("Body."), "content_index": 1}
+    started = wire.added({**item, "content": []})
+
+    shown = [line for line in log(started, grown, wire.done(item)) if " text " in line]
+
+    assert shown == ["0 text 1: Body.", "0 text 0: Intro."]
+
+
+def test_text_that_contradicts_the_item_is_not_shown_again() -> None:
+    """Whatever its number: the final item corrects it."""
+    item = wire.message_item("Right.")
+    grown = {**wire.text_delta("Wrong."), "content_index": 1}
+    started = wire.added({**item, "content": []})
+
+    shown = [line for line in log(started, grown, wire.done(item)) if " text " in line]
+
+    assert shown == ["0 text 1: Wrong."]
+
+
+def test_parts_that_each_delta_numbers_take_linear_work() -> None:
+    """Ten thousand of them are read at once, not in the square of it."""
+    pieces = [f"{number} " for number in range(20_000)]
+    events = renumbered(wire.message(*pieces), *range(20_001))
+
+    shown = [line for line in log(*events) if " text " in line]
+
+    assert len(shown) == len(pieces)

@@ -299,7 +299,7 @@ def test_time_of_a_tool_that_many_calls_share() -> None:
 )
 def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:
     """One a line or comma."""
-    assert read_timeouts(text, "here") == (limits, "")
+    assert read_timeouts(text, "here") == (120, limits, "")
 
 
 @pytest.mark.parametrize(
@@ -308,9 +308,10 @@ def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> 
 )
 def test_time_that_cannot_be_read_is_told(entry: str) -> None:
     """The others hold."""
-    limits, problem = read_timeouts(f"x: 5, {entry}", "the valves")
+    text = f"default: 7, x: 5, {entry}"
+    default, limits, problem = read_timeouts(text, "the valves")
 
-    assert limits == [("x", 5)]
+    assert (default, limits) == (7, [("x", 5)])
     assert "TOOL_TIMEOUTS" in problem
     assert repr(entry) in problem
     assert "the valves" in problem

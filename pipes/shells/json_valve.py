@@ -1,0 +1,59 @@
+"""A valve that holds a JSON object with documented keys.
+
+One such valve replaces many fields that hardly anybody changes. Its keys are checked
+one by one: a key with an invalid value falls back to its default, and the rest still
+holds.
+"""
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from openai_responses.errors import unknown_words
+from openai_responses.json_input import parse_json_object
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
