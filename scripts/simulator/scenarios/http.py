@@ -64,8 +64,7 @@ def _build_error_body(code: str | None, type: str, text: str) -> str:
 
 
 def _repeat_error(answer: HttpReply) -> ComposeReply:
-    def compose(asked: ValidRequest, options: Options) -> HttpReply:
-        del asked, options
+    def compose(_request: ValidRequest, _options: Options) -> HttpReply:
         return answer
 
     return compose
