@@ -161,9 +161,9 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of the account of Open WebUI that owns files which tools make, "
-        "and, if it is an administrator's, reads attached ones. Example: "
-        "`env:OPEN_WEBUI_API_KEY`.",
+        description="Key of an account of Open WebUI. Files of tools are stored for its "
+        "owner alone; an administrator's key reads the attached files of everybody. "
+        "Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
