@@ -6,7 +6,8 @@ could not be written is kept, and written with the next answer.
 """
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from owui_administration.host import run_sql
 
@@ -66,8 +67,11 @@ class UsageTable:
             self._writer = asyncio.create_task(self._write())
 
     async def _write(self) -> None:
-        while rows := sorted(self._due):  # in one order: servers never wait crosswise
-            self._due, self.problem = [], ""
+        """Write what is due, until nothing is or the database refuses it."""
+        while self._due:
+            rows = sorted(self._due)  # in one order: servers never wait crosswise
+            self._due = []
+            self.problem = ""
             try:
                 await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
             except Exception as error:
@@ -89,4 +93,10 @@ class UsageTable:
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
         due = [row for row in self._due if row.user_id == values.get("user_id")]
-        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
+        return [_read_row(row) for row in found] + due
+
+
+def _read_row(row: Sequence[Any]) -> UsageRow:
+    """Return a row of the table; sums of PostgreSQL are decimals."""
+    user_id, day, model, *counts = row
+    return UsageRow(user_id, day, model, *(int(count) for count in counts))
