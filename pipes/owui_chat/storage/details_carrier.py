@@ -32,7 +32,7 @@ from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
 from owui_chat.storage.records import (
     Record,
-    harmless_items,
+    keep_unsigned_safe,
     omit_shown_text,
     text_digest,
 )
@@ -129,7 +129,7 @@ def _items_of_others(
     Of an entry of somebody else the place in the shown text is used.
     """
     items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
+    stubs = keep_unsigned_safe([item for item, _ in items])
     used = [
         pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
         for entry, pair, stub in zip(carried, items, stubs, strict=True)
