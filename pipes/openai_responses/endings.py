@@ -247,7 +247,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -405,4 +405,4 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
