@@ -773,16 +773,31 @@ _NAMED_PLACE = re.compile(
 )
 
 
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
+
+
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
 
     @property
     def text(self) -> str:
@@ -920,9 +935,11 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    fields = as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
@@ -935,7 +952,18 @@ def read_api_error(wire: object) -> ApiError:
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -967,6 +995,174 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
 # How a run can end, and the sentence for each ending.
@@ -974,6 +1170,11 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -984,6 +1185,7 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Put the question in "
     "other words."
 )
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to look at its billing."
@@ -997,10 +1199,30 @@ _ARRIVED = "What arrived is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
 
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -1051,8 +1273,22 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
-        "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not served in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
@@ -1070,7 +1306,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
             "followed, because the key would go along",
             "BASE_URL",
         ),
-        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
@@ -1158,7 +1395,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -1197,7 +1434,37 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 
 def _code(error: ApiError) -> str | None:
-    return api_word(error.code or error.type)
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("OpenAI says", notice.explanation),
+        ("Its advice", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -1252,11 +1519,31 @@ _PHRASES = (
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:2000]
+    text = error.message[:_MAX_SEARCHED]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    return list(filter(None, (error.code, error.type, *found)))
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -1266,7 +1553,7 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -2428,174 +2715,6 @@ RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.redaction
-#
-# Removes secrets from text: known values, then what looks like a secret.
-#
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
-# that another rule can take, and none may end in front of a letter or digit, so a second
-# pass finds nothing new. What repeats without limit is possessive, or starts with a
-# character that it cannot repeat, so the time is linear.
-# --------------------------------------------------------------------------------------
-
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-"""What looks like a secret.
-
-- The value of a header goes on to the end of the line or of the quotes, that of another
-  name (`name`) is one word or in quotes; then parameters of a query (`query`).
-- `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
-"""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    for form in sorted(known, key=_longest_first):
-        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
-        text = _REDACTED.join(parts)
-    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
-    return _REDACTED.join(parts)
-
-
-def _longest_first(form: str) -> tuple[int, str]:
-    return -len(form), form
-
-
-def _redact_text(text: str, secret: str) -> str:
-    """Replace a secret in any case.
-
-    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
-    users would stay, with some 100 kB for each long one.
-    """
-    folded = _fold_case(text)
-    wanted = _fold_case(secret)
-    pieces: list[str] = []
-    done = 0
-    start = folded.find(wanted)
-    while start >= 0:
-        pieces += [text[done:start], _REDACTED]
-        done = start + len(wanted)
-        start = folded.find(wanted, done)
-    return "".join([*pieces, text[done:]])
-
-
-def _fold_case(text: str) -> str:
-    """Return a text in lower case, in which each character stays one character."""
-    folded = text.lower()
-    if len(folded) == len(text):
-        return folded
-    return "".join(sign.lower()[:1] for sign in text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(_printable(character) for character in line)
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
-    frames = extract_tb(error.__traceback__)
-    name = type(error).__name__
-    if not frames:
-        return f"{name} at nowhere"
-    last = frames[-1]
-    return f"{name} at line {last.lineno} in {last.name}"
-
-
-def _keep_name(match: re.Match[str]) -> str:
-    """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield quote(raw)
-    yield quote(raw, safe="")
-    yield quote_plus(raw)
-    yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
-        yield encoded
-        yield encoded.replace("+", "-").replace("/", "_")
-
-
-_BYTES_OF_BASE64_GROUP = 3
-_BITS_OF_BYTE = 8
-_BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
 #
 # Where requests go: address, headers, certificates and proxy.
@@ -2675,6 +2794,12 @@ class Endpoint:
     def is_azure(self) -> bool:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""
@@ -5886,7 +6011,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return [] if self.ending else self._take(event)
+        return self._take_reason(event) if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -5905,10 +6030,31 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
+                self._fail("error", event.error)
         return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -6006,16 +6152,16 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=error,
             removed=_removals(response.get("input_transformations")),
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
@@ -6033,6 +6179,7 @@ class ResponseState:
             yield others.pop() if found is None and others else found, item
 
 
+_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 """An `output_index` that no event has."""
@@ -6070,13 +6217,11 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
 
     Another client cancelled it: after our own cancellation no answer is read.
     """
-    if status == "failed":
-        return ending_of_failure("failed", error)
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
@@ -6527,12 +6672,18 @@ class _HttpResponse:
             if not transport.is_closing():
                 transport.resume_reading()
 
-    async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
 
     async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""
@@ -6819,7 +6970,8 @@ class Limits(NamedTuple):
     `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
     true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing.
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
     """
 
     join_seconds: float = 0.05
@@ -6830,6 +6982,7 @@ class Limits(NamedTuple):
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    flex_falls_back: bool = False
 
 
 class Attempts:
@@ -6921,7 +7074,15 @@ class Attempts:
                 ending = ending_of_exception(self.error, has_begun)
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
-        return ending._replace(sentence=sentence)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
 
     @property
     def trace(self) -> Trace:
@@ -6945,6 +7106,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
+            return None, 0.0
         limits, fraction = self.limits.retries, random_fraction()
         wait = retry_wait(limits, self._retries, failure, fraction)
         found = find_repair(self.request, failure, self._repaired)
@@ -6963,7 +7130,16 @@ class Attempts:
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -7127,12 +7303,8 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
+            for event in _whole_events(response, state, background):
+                yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -7151,7 +7323,38 @@ async def _stream_response(
             if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
 
 
 def _batch_events(
@@ -8308,8 +8511,10 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
-    return {**bare, _FIELD: "".join(halves)} if halves else bare
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -8323,27 +8528,37 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        return hmac.compare_digest(
-            sign(value, False), signature[:_HALF]
-        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+            return True
+        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    bare = dict(fields)
-    bare.pop(_FIELD, None)
-    return bare
+    return {name: value for name, value in fields.items() if name != _FIELD}
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    try:
-        text = b"" if is_sorted else _IN_ORDER.to_json(value)
-    except ValueError:  # UTF-8 has no lone surrogates
-        text = b""
+    """Return half of the signature of a JSON value."""
     signed = keyed.copy()
-    signed.update(text or _SORTED.encode(value).encode())
+    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
     return signed.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
 
 
 # --------------------------------------------------------------------------------------
@@ -8756,11 +8971,13 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
     The host strips the ends of texts and does not know refusals or several parts.
     """
+    is_returned = shown != "" and shown == shown.strip()
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
-    if not shown or shown != shown.strip() or texts != [shown]:
+    if not is_returned or texts != [shown]:
         return item
-    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
 
 
 def message_key(message_id: str) -> str:
@@ -8786,66 +9003,104 @@ def is_pipe_key(key: str) -> bool:
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
-def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
-    found: dict[str, Record] = {}
-    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(wire, sign, _VERSION, ulid)
-        if used := payload if is_ours else _harmless(payload):
-            if ulid in dead:
-                used = tuple(item for item in used if not is_encrypted(item))
-            shown = str(wire.get("shown") or "") if is_ours else ""
-            found[ulid] = _record(ulid, wire, used, shown)
-    return found
+    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record and ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            if record:
+                records[ulid] = record
+    return records
 
 
-_MOST_REPAIRS_READ = 1000
+_MAX_REPAIRS_READ = 1000
 
 
 def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = dict[Repair, None]()
-    for row in islice(rows, _MOST_REPAIRS_READ):
+    rows = (
+        row for value in values for row in as_list(as_mapping(value).get("repairs"))
+    )
+    repairs: dict[Repair, None] = {}
+    for row in islice(rows, _MAX_REPAIRS_READ):
         match row:
             case [str(action), str(target)] if action in CHAT_ACTIONS:
-                found[Repair(action, target)] = None
-    return tuple(found)
+                repairs[Repair(action, target)] = None
+    return tuple(repairs)
 
 
-def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if one of them is none."""
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it stands behind the marker.
     """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
-    return tuple(filter(None, harmless_items([*items, *last])))
+    safe = keep_unsigned_safe([*items, *last])
+    return tuple(item for item in safe if item is not None)
 
 
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
     text behind the marker stays.
     """
-    found: list[Item | None] = []
-    stays = True
+    safe: list[Item | None] = []
+    has_product = True
     for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
 
 
-def _stub(item: Item) -> Item | None:
+def _without_hidden_text(item: Item) -> Item | None:
     """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
@@ -8855,56 +9110,38 @@ def _stub(item: Item) -> Item | None:
     is_answer = item_type(item) == "message" and item.get("role") == "assistant"
     if not is_answer or is_commentary(item):
         return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
-) -> Record:
-    model, time = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        time if isinstance(time, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        shown,
-    )
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
+    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
         "model": record.model,
         "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
+        "payload": payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
     }
+    return {**wire, "shown": record.shown} if record.shown else wire
 
 
-MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
-
-_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
 _STAYS = ("__v", "dead", "repairs")
-
-_Values = Mapping[str, Any]
+"""What is left in the value of a deleted message."""
 
 
 def prune(
-    values: _Values,
-    messages: Mapping[str, Any],
-    own: str,
-    most: int,
+    values: JsonObject, messages: JsonObject, own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
@@ -8912,17 +9149,18 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `most` characters.
     """
-    over = {message_key(name): _is_over(row) for name, row in messages.items()}
-    now, left = dict[str, Any](), dict[str, _Values]()
+    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
     for key, value in values.items():
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
-        if over.get(key, not messages):
-            left[key] = value
-        elif key not in over:
-            now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most)
-    return {key: value for key, value in now.items() if value != values[key]}
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+    pruned |= _prune_oldest(present, most)
+    return {key: value for key, value in pruned.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -8930,29 +9168,36 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _is_over(message: object) -> bool:
+def _has_ended(message: object) -> bool:
+    """Say whether an answer has ended; earlier hosts do not say so of all."""
     return as_mapping(message).get("done") is not False
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over <= 0:
-        return now
-    over += int(most * (1 - _KEPT_SHARE))
-    filled = (key for key in values if as_mapping(values[key].get("items")))
-    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
-        if over <= 0:
+    excess = sum(sizes.values()) - most
+    if excess <= 0:
+        return {}
+    excess += int(most * (1 - _KEPT_SHARE))
+    ages = [
+        (_oldest_time(value), place, key)
+        for place, (key, value) in enumerate(values.items())
+        if as_mapping(value.get("items"))
+    ]
+    pruned: dict[str, Any] = {}
+    for _, _, key in sorted(ages):
+        if excess <= 0:
             break
-        now[key] = {name: one for name, one in values[key].items() if name != "items"}
-        over -= sizes[key] - stored_size(now[key])
-    return now
+        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
+        excess -= sizes[key] - stored_size(pruned[key])
+    return pruned
 
 
 def _oldest_time(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    """Return when the first record of a value was written; 0 if nobody knows."""
+    times = [wire.get("created_at") for _, wire in _wires_in(value)]
+    return min([time for time in times if isinstance(time, int)], default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -9024,7 +9269,8 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
             turns.setdefault(str(entry.get("turn")), []).append(entry)
     for turn in turns.values():
         turn.sort(key=itemgetter("index"))
-    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -9034,30 +9280,42 @@ def _entry(item: Item, shown: str) -> Item:
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
-    length = shown if kept is typed else len(shown)
-    return {"type": _ITEM, "item": kept, "shown": length}
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
-    return is_ours and (kind == _TURN or (has_item and is_whole))
+    return is_whole and "type" in as_mapping(entry.get("item"))
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
     head, carried = entries[0], entries[1:]
-    notes = head.get("notes")
     if is_signed(head, sign, carried):
-        items = [*map(_carried_item, carried)]
-    else:
-        entries = [*filter(_is_entry, entries)]
-        head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        notes = head.get("notes") if is_signed(head, sign) else {}
-        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
+    return DetailTurn(items, origin, as_mapping(notes))
 
 
 def _items_of_others(
@@ -9067,13 +9325,15 @@ def _items_of_others(
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
-    used = [
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, items, stubs, strict=True)
-    ]
-    return [(item, shown) for item, shown in used if item]
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
@@ -9096,18 +9356,22 @@ def restore_from_details(
     Records without a text stand at the end of their run.
     """
     records: dict[str, Record] = {}
-    found, textless = list[ChatPart](), list[AssistantText]()
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for one in _name_records(part.text, turns, records):
-                (found if one.text else textless).append(one)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
             continue
         if isinstance(part, UserMessage):
-            found += textless
+            restored += textless
             textless = []
-        found.append(part)
-    return [*found, *textless], records
+        restored.append(part)
+    return [*restored, *textless], records
 
 
 def _name_records(
@@ -9117,22 +9381,36 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for _, text in turn.items if text]
-    texts = iter(_split_text(content if content.strip() else "", shown))
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         payload: list[Item] = []
-        for number, (item, own) in enumerate(turn.items, 1):
+        for number, (item, shown) in enumerate(turn.items, 1):
             payload.append(item)
-            if own or number == len(turn.items):
-                text = next(texts, "") if own else ""
-                digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid = f"{len(records):026d}"
-                records[ulid] = Record(
-                    ulid, "", 0, tuple(payload), "", turn.origin, digest
-                )
-                yield AssistantText(text, [ulid])
-                payload = []
-    yield from map(AssistantText, texts)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -9140,15 +9418,17 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    texts, start = list[str](), 0
-    for one in shown[:-1]:
-        length = _length(one)
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
 
 
 # --------------------------------------------------------------------------------------
@@ -9348,8 +9628,10 @@ def code_host_item(item: JsonObject) -> Item:
 def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
 
 
 def code_text(code: str) -> str:
@@ -9357,11 +9639,10 @@ def code_text(code: str) -> str:
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
-_MOST_DELETED = 20
+_MAX_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
-
-
 _BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
 
 
 def take_out_code(
@@ -9373,20 +9654,29 @@ def take_out_code(
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    kept, deleted, start = list[str](), list[Item](), 0
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
     for item in items:
-        if not (code := code_host_item(item)["code"]):
+        code = code_host_item(item)["code"]
+        if not code:
             continue
-        told = code_text(code)
-        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
-        if place < 0:
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
             deleted.append(item)
         else:
-            kept.append(whole[start:place])
-            start = place + len(told)
-    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
-    rows = zip(texts, left, strict=True)
-    return [text if rest == text else rest.strip() for text, rest in rows], deleted
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -9421,11 +9711,11 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
 
 
 class MarkedText(NamedTuple):
@@ -9445,12 +9735,14 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
-    if not any(map(text.__contains__, _SIGNS)):
+    if not any(sign in text for sign in _SIGNS):
         return [MarkedText(ulid, text.strip() if ulid else text)]
-    pieces, start = list[MarkedText](), 0
+    pieces: list[MarkedText] = []
+    start = 0
     for match in _MARKER.finditer(text):
         pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid, start = _named(match), match.end()
+        ulid = _marker_id(match)
+        start = match.end()
     pieces.append(MarkedText(ulid, text[start:].strip()))
     return [piece for piece in pieces if piece.ulid or piece.text]
 
@@ -9461,21 +9753,26 @@ def strip_markers(text: str) -> str:
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
     """
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
             break
-        text = "\n\n".join(filter(None, pieces))
+        text = "\n\n".join(piece for piece in pieces if piece)
     return text
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        return _read_bits(match["bits"]).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+def _read_bits(bits: str) -> str:
+    """Return the text of a zero-width block."""
+    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+    return "".join(chr(int(octet, 2)) for octet in octets)
 
 
 # --------------------------------------------------------------------------------------
@@ -9763,15 +10060,18 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 # --------------------------------------------------------------------------------------
 
 
+# A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
 
 
 def container_addresses(text: str, name: str) -> list[str]:
@@ -9791,15 +10091,22 @@ def _address_name(address: str) -> str:
 def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
-    links = (card.get("links") or {}).items()
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)
 
 
 # --------------------------------------------------------------------------------------
@@ -10192,12 +10499,21 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
     `before` is the id of the message item that follows; empty for the end.
     """
-    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
-    return {**head, "kept": dict(stored.value)}
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{stored.ulid}",
+        "before": before,
+        "kept": dict(stored.value),
+    }
 
 
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -10218,15 +10534,17 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    runs, first = dict[str, list[object]](), ""
-    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
         if message.get("role") == "user":
-            first = ""
-        else:
-            first = first or answer_id
-            runs.setdefault(first, []).append(message.get("output"))
-    if first:
-        runs[first].append(value_at(messages, more, "output"))
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
     return runs
 
 
@@ -10238,7 +10556,8 @@ def restore_from_outputs(
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
     """
-    restored, answer = list[ChatPart](), list[ChatPart]()
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
@@ -10253,46 +10572,59 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
     run = [item for output in outputs for item in content_parts(output)]
-    records, places, is_known = _find_places(answer, run)
-    if records and (is_known or _has_call(answer, run)):
-        return _with_records(answer, records, places)
-    return answer
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
 
 
-def _find_places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
-) -> tuple[list[Item], dict[str, _Place], bool]:
-    """Return the records of a run, the position of each of its messages in an answer,
-    and whether the answer has one of its texts.
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
     it was changed, the texts behind it have none, up to the next output. Commentary,
     which the host does not return, is placed behind the item before it.
     """
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    records, found = list[Item](), dict[str, _Place]()
-    least, is_known = 0, False
-    place: _Place | None = (0, 0)
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
     for item in run:
-        kind = item.get("type")
-        if kind == _RECORD_TYPE:
-            records.append(item)
-        elif kind in ("message", CODE_CARD):
-            if place and (text := _host_text(item)):
-                start, place = _find_text(answer, place, item, text)
-                if start:
-                    found[_item_id(item)] = start
-                is_known |= None not in (start, place)
-        elif kind == COMMENTARY_TYPE:
-            if place:
-                found[_item_id(item)] = place
-        elif is_call_output(item):
+        if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= least:
-                least, place = number + 1, (number + 1, 0)
-    return records, found, is_known
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
 
 
 def _find_text(
@@ -10303,25 +10635,28 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    number, at = place
-    whole = _text(answer, number)
-    if at and at == len(whole):
-        number, at = number + 1, 0
-        whole = _text(answer, number)
-    gap = "\n" if at else ""
-    if whole.startswith(gap + text, at):
-        at += len(gap)
-        return (number, at), (number, at + len(text))
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
     if item.get("type") == CODE_CARD:
         return None, place
-    return (None if at or not whole else (number, at)), None
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
-    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -10331,35 +10666,44 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named = defaultdict[int, dict[int, list[str]]](dict)
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
-        place = places.get(str(before)) if before else (len(answer), 0)
+        place = places.get(str(before)) if before else end
         if place:
-            own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named[place[0]].setdefault(place[1], []).append(own)
-    found = list[ChatPart]()
-    for number, part in enumerate([*answer, AssistantText("")]):
-        if number in named:
-            found += _cut_at_records(part, named[number])
-        elif number < len(answer):
-            found.append(part)
-    return found
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
     """Return a part behind its records, which are given by their places in its text."""
-    text = part if isinstance(part, AssistantText) else AssistantText("")
-    ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    pieces, stop = list[ChatPart](), None
-    for start in sorted(ulids, reverse=True):
-        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
-        stop = start
-    pieces.reverse()
-    return pieces if part is text else [*pieces, part]
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
 
 
-def _text(answer: Sequence[ChatPart], number: int) -> str:
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -10368,13 +10712,11 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    return "".join(
-        [
-            as_text(part.get("text"))
-            for part in as_list(item.get("content"))
-            if isinstance(part, dict) and part.get("type") == "output_text"
-        ]
-    )
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:
@@ -11317,14 +11659,15 @@ class ChildProcess:
 
     async def connect(self) -> None:
         """Open the pipes; if that fails or is cancelled, end the process."""
-        given = self._process
-        pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
+        process = self._process
+        all_pipes = (process.stdin, process.stdout, process.stderr)
+        pipes = [pipe for pipe in all_pipes if pipe]  # those that are not yet opened
         try:
-            if given.stdin:
+            if process.stdin:
                 self.stdin = await self._open_writer(pipes.pop(0))
-            if given.stdout:
+            if process.stdout:
                 self.stdout = await self._open_reader(pipes.pop(0))
-            if given.stderr:
+            if process.stderr:
                 self.stderr = await self._open_reader(pipes.pop(0))
         except BaseException:
             self.kill_group()
@@ -11335,22 +11678,25 @@ class ChildProcess:
             raise
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait in a thread until the process has ended."""
         self._process.wait()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        """Return a stream of what the process writes into a pipe."""
         reader = StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: StreamReaderProtocol(reader), pipe
+            partial(StreamReaderProtocol, reader), pipe
         )
         self._opened.append(transport)
         return reader
 
     async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        """Return a stream to what the process reads from a pipe."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(
-            lambda: StreamReaderProtocol(StreamReader()), pipe
+            partial(StreamReaderProtocol, StreamReader()), pipe
         )
         self._opened.append(transport)
         return StreamWriter(transport, protocol, None, loop)
@@ -11670,6 +12016,7 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
     ends = os.pipe()
     try:
         yield ends
@@ -11680,6 +12027,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
     program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
@@ -11718,11 +12066,18 @@ _X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
-_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+_LOAD = 0x20
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+# linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_FIRST_ARGUMENT = 16
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | errno.EPERM
+_PASS = 0x7FFF0000
 
 
 def _build_seccomp_filter(machine: str) -> bytes:
@@ -11901,7 +12256,9 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
 NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
@@ -11913,16 +12270,16 @@ class Refused(Exception):
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         if kind == "folder":
-            os.mkdir(place)
+            os.mkdir(full_path)
         elif kind == "link":
-            os.symlink(rest, place)
+            os.symlink(rest, full_path)
         else:
-            with open(place, "wb") as file:
+            with open(full_path, "wb") as file:
                 copy(source, file, rest)
-            os.chmod(place, mode)
-            stamps[path] = stamp(os.lstat(place))
+            os.chmod(full_path, mode)
+            stamps[path] = stamp(os.lstat(full_path))
     return stamps
 
 
@@ -11966,16 +12323,16 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
-            self.manifest.append((kind, path, 0, os.readlink(place)))
+            self.manifest.append((kind, path, 0, os.readlink(full_path)))
         elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
-            os.chmod(place, mode)
+            os.chmod(full_path, mode)
             self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
@@ -12014,11 +12371,11 @@ def encode_line(value: object) -> bytes:
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
-    place = os.path.normpath(os.path.join(WORK, path))
+    full_path = os.path.normpath(os.path.join(WORK, path))
     if follow:
-        real = os.path.realpath(place)
+        real = os.path.realpath(full_path)
     else:  # the link itself is meant
-        folder, name = os.path.split(place)
+        folder, name = os.path.split(full_path)
         real = os.path.join(os.path.realpath(folder), name)
     if os.path.commonpath((WORK, real)) != WORK:
         raise Refused(f"{path!r} is not in the workspace.")
@@ -12041,8 +12398,8 @@ def list_folder(request: dict) -> dict:
 
 def read_file(request: dict) -> dict:
     limit = request["limits"]["output"]
-    place = resolve_path(request["path"])
-    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+    full_path = resolve_path(request["path"])
+    with open(full_path, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
     whole = size <= limit
@@ -12051,15 +12408,15 @@ def read_file(request: dict) -> dict:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"given": os.path.relpath(place, WORK), "size": size}
+        return {"given": os.path.relpath(full_path, WORK), "size": size}
     return {"text": text, "whole": whole, "size": size}
 
 
 def write_file(request: dict) -> dict:
-    place = resolve_path(request["path"])
-    os.makedirs(os.path.dirname(place), exist_ok=True)
+    full_path = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(full_path), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
-    with open(place, "wb") as file:
+    with open(full_path, "wb") as file:
         file.write(content)
     return {"done": f"Wrote {len(content)} bytes."}
 
@@ -12076,22 +12433,22 @@ def make_folder(request: dict) -> dict:
 
 
 def remove(request: dict) -> dict:
-    place = resolve_path(request["path"], follow=False)
-    if place == WORK:
+    full_path = resolve_path(request["path"], follow=False)
+    if full_path == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
-    if os.path.isdir(place) and not os.path.islink(place):
-        remove_folder(place)
+    if os.path.isdir(full_path) and not os.path.islink(full_path):
+        remove_folder(full_path)
     else:
-        os.remove(place)
+        os.remove(full_path)
     return {"done": "Removed."}
 
 
 def remove_folder(folder: str) -> None:
-    for place, folders, files in os.walk(folder, topdown=False):
+    for parent, folders, files in os.walk(folder, topdown=False):
         for name in files:
-            os.remove(os.path.join(place, name))
+            os.remove(os.path.join(parent, name))
         for name in folders:
-            inner = os.path.join(place, name)
+            inner = os.path.join(parent, name)
             if os.path.islink(inner):
                 os.remove(inner)
             else:
@@ -12756,6 +13113,7 @@ class Workspace:
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
         path = self._new_path()
         _copy_slice(part, spool, path)
         name = printable_name(part.name)
@@ -12767,6 +13125,7 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
+        """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
@@ -13684,6 +14043,8 @@ class RunTotals:
         self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
         """Of tasks, since it was last taken."""
+        self.stop: RunDone | None = None
+        """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
@@ -13703,21 +14064,28 @@ class RunTotals:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this call, without earlier rounds."""
-        return self.usages[self._earlier_usage is not None :]
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]  # the first are the earlier rounds together
 
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        most = self._budget.seconds
-        return max(0.0, most - self.seconds) if most > 0 else None
+        limit = self._budget.seconds
+        if limit <= 0:
+            return None
+        return max(0.0, limit - self.seconds)
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
         """Add the sums of earlier rounds."""
-        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
+        self.rounds = rounds
+        self.calls = calls
+        self._earlier_usage = usage
         self._started_at -= seconds
-        self.usages += [usage] if usage else []
+        if usage is not None:
+            self.usages.append(usage)
 
     def add_turn(self, ended: RunDone) -> None:
         """Add the usage of one answer of the model."""
@@ -13726,12 +14094,19 @@ class RunTotals:
         self.usages += ended.usages
         if self._parent:
             self._parent.add_delegated(ended)
+            if ended.ending.code == MISALIGNMENT:
+                self._parent.stop = ended
 
     def add_delegated(self, ended: RunDone) -> None:
         """Add the usage of one answer of a task."""
         self.usage = add_usage(self.usage, ended.usage)
         self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
         self.usages += ended.usages
+
+    @property
+    def safety_stop(self) -> RunDone | None:
+        """How a task of this answer was stopped: nothing of the answer may go on."""
+        return self._parent.safety_stop if self._parent else self.stop
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -13752,20 +14127,26 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        most = self._budget.rounds
-        if number > most or number == most > 1:
-            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
-        used_up = self._exhausted_limit()
-        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+        rounds = self._budget.rounds
+        is_last_of_many = number == rounds and rounds > 1
+        if number > rounds or is_last_of_many:
+            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
+        exhausted = self._exhausted_limit()
+        if not exhausted:
+            return ""
+        return f"{exhausted} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        if used_up := self._parent and self._parent._exhausted_limit():
-            return used_up
-        _, seconds, tokens = self._budget
+        """Return which limit is reached, that of the parent first; empty for none."""
+        if self._parent:
+            exhausted = self._parent._exhausted_limit()
+            if exhausted:
+                return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({seconds:g} s) reached."
-        if 0 < tokens <= self.total_usage.total:
-            return f"Token limit ({tokens}) reached."
+            return f"Time limit ({self._budget.seconds:g} s) reached."
+        max_tokens = self._budget.tokens
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
+            return f"Token limit ({max_tokens}) reached."
         return ""
 
 
@@ -13780,14 +14161,19 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
-        self._round, self._outer, self._prefix = "", "", ""
+        self._round = ""
+        """The id of the round that began last."""
+        self._outer = ""
+        """Of a task, the round that began it."""
+        self._prefix = ""
         self._tasks = count(1)
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
         """Return a log for a task, whose steps are those of the round at this moment."""
         log = copy(self)
-        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._outer = self._round
+        log._prefix = f"TASK {next(self._tasks)} > "
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
@@ -13822,12 +14208,20 @@ class StepLog:
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        label, parent = f"{self._prefix}{label}", parent or self._outer
-        name = f"{parent}/{len(self._started) + 1}" if parent else label
-        self._round = name if kind == "round" else self._round
-        detail = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, detail)
-        self._started[name] = (step, monotonic_seconds())
+        label = f"{self._prefix}{label}"
+        parent = parent or self._outer
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        if kind == "round":
+            self._round = step_id
+        step = StepStarted(
+            id=step_id,
+            parent=parent,
+            kind=kind,
+            label=label,
+            may_call=may_call,
+            detail=detail if self._debug else "",
+        )
+        self._started[step_id] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -13839,19 +14233,31 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        seconds = monotonic_seconds() - self._started[step.id][1]
-        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
-        parent = self._started.get(step.parent)
-        prefix = f"{parent[0].label} > " if parent else ""
-        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        _, started_at = self._started[step.id]
+        ended = StepEnded(
+            step=step,
+            seconds=monotonic_seconds() - started_at,
+            usage=usage,
+            failed=failed,
+            detail=detail if self._debug else "",
+        )
+        line = format_step(ended)
+        if step.parent in self._started:
+            parent, _ = self._started[step.parent]
+            line = f"{parent.label} > {line}"
+        if step.detail:
+            line = f"{line} {step.detail}"
+        self._log(line)
         return ended
 
 
 def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
-    notes += [f"{ended.usage.total:,} tokens"] if ended.usage else []
-    notes += ["failed"] if ended.failed else []
+    if ended.usage:
+        notes.append(f"{ended.usage.total:,} tokens")
+    if ended.failed:
+        notes.append("failed")
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
@@ -14270,7 +14676,9 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_ALLOW = "Allow"
+_ALLOW_CHAT = "Allow for this chat"
+_DENY = "Deny"
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
@@ -14591,6 +14999,7 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
 
 
 def _read_seconds(turn: DetailTurn) -> float:
+    """Return the seconds that an answer noted; 0 for anything else."""
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
@@ -15409,8 +15818,8 @@ class RoundCalls:
         transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        own, earlier = request.own_tools, prepared.earlier_rounds
-        self._settings = own
+        earlier = prepared.earlier_rounds
+        self._settings = request.own_tools
         self._log = request.log
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -15426,7 +15835,9 @@ class RoundCalls:
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
-        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._approver = replace(
+            request.own_tools.approver, ask=self._ask_person, log=request.log
+        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
         """Approvals for this chat, given in this answer."""
@@ -15466,7 +15877,9 @@ class RoundCalls:
         if questions:
             first = tuple(questions[:MAX_QUESTIONS])
             return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        host_calls = [
+            call for call in open_calls if call["name"] not in self._own_names
+        ]
         for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
@@ -15524,26 +15937,34 @@ class RoundCalls:
                 result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], result.output
-                    parts = output if isinstance(output, list) else [{"text": output}]
-                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    step = steps[call["call_id"]]
+                    detail = _output_text(result)
                     yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
     def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
-        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
+        """Return the step of a call, below that of its round."""
+        return self._steps.start(
+            "tool",
+            f"CALL {call['name']}",
+            parent=round_step.id,
+            detail=str(call.get("arguments", "")),
+        )
 
     def _toolset(self) -> Toolset:
-        limits, left = self._settings.limits, self._totals.seconds_left
-        if left is not None:
-            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
+        """Return the tools that run here, within the time that is left."""
+        limits = self._settings.limits
+        seconds_left = self._totals.seconds_left
+        if seconds_left is not None:
+            batch_seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=batch_seconds)
         return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        """Say whether a person allows a call, or has allowed it."""
         if self._is_permitted(name, arguments):
             return True
         if self._settings.asks_in_chat:
@@ -15564,6 +15985,7 @@ class RoundCalls:
         return max(resolve_host_call(call), call, key=self._strictness)
 
     def _strictness(self, call: Item) -> int:
+        """Return a number that is higher for a stricter rule."""
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
@@ -15573,16 +15995,17 @@ class RoundCalls:
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
-                name, arguments = request.tool_name, request.args
                 self.new_permissions.add(
-                    compute_permission(self._chat, name, arguments)
+                    compute_permission(self._chat, request.tool_name, request.args)
                 )
 
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a person allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
     def _lacks_approval(self, call: Item) -> bool:
+        """Say whether a call needs an approval that was not given for the chat."""
         resolved = self._resolve_for_rules(call)
         name = resolved["name"]
         return self._needs_approval(name) and not self._is_permitted(
@@ -15590,12 +16013,20 @@ class RoundCalls:
         )
 
     def _must_ask(self, call: Item) -> bool:
+        """Say whether the host has to ask a person about a call."""
         if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
         return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
+
+
+def _output_text(result: ToolResult) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(result.output, str):
+        return result.output
+    return "\n".join(part_text(part) for part in result.output)
 
 
 # --------------------------------------------------------------------------------------
@@ -16185,20 +16616,27 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        told = [text for text in self._request.notices if self._request.is_new(text)]
-        return [*told, self._prepared.note] if self._prepared.note else told
+        request = self._request
+        notes = [notice for notice in request.notices if request.is_new(notice)]
+        if self._prepared.note:
+            notes.append(self._prepared.note)
+        return notes
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost."""
-        totals, last = self._totals, self._run_end
-        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        totals = self._totals
+        usages = totals.own_usages
+        cost = None
+        if usages:
+            facts = resolve_model(self._request.model).facts
+            cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
-            last.ending,
-            totals.usage,
-            totals.last_usage,
-            tuple(self._transcript.output),
-            last.trace,
-            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+            ending=self._run_end.ending,
+            usage=totals.usage,
+            last_usage=totals.last_usage,
+            output=tuple(self._transcript.output),
+            trace=self._run_end.trace,
+            cost=cost,
         )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -16212,8 +16650,22 @@ class _Agent:
             async with aclosing(round_) as events:
                 async for event in events:
                     yield event
+            self._heed_safety_stop()
+
+    def _heed_safety_stop(self) -> None:
+        """End the run if one of its tasks was stopped: its other actions are related.
+
+        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
+        belongs to the request. The host does not call again either.
+        """
+        stop = self._totals.safety_stop
+        if stop is not None:
+            self._run_end = stop
+            self._continues = False
+            self.is_over = True
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Continue with the calls of an answer that waited for approvals."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -16232,6 +16684,7 @@ class _Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Ask the model, then run its calls."""
         self._totals.rounds += 1
         self._delegated = self._totals.delegated_usage
         self._totals.delegated_usage = None
@@ -16256,6 +16709,7 @@ class _Agent:
     async def _run_model(
         self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the answer of the model, as a step of the round."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -16268,13 +16722,15 @@ class _Agent:
                 else:
                     for passed in answer.process(event):
                         yield passed
-        usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(self._run_end)
-        yield self._steps.end(step, usage=usage, failed=failed)
+        yield self._steps.end(
+            step, usage=self._run_end.usage, failed=self._run_end.ending.is_failure
+        )
 
     async def _run_calls(
         self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Decide about the calls of an answer, run ours, leave others to the host."""
         self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = answer.next_index
@@ -16297,6 +16753,7 @@ class _Agent:
             yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
+        """Return what happens to the calls of a round, under their tools' own names."""
         own_name = self._prepared.names.own_name
         calls = [
             {**item, "name": own_name(str(item["name"]))}
@@ -16306,12 +16763,14 @@ class _Agent:
         limit = self._totals.limit_error(number)
         decisions = await self._round_calls.decide(calls, limit)
         if decisions.questions or decisions.host_call_ids:
-            self.is_over = self._continues = False
+            self.is_over = False
+            self._continues = False
         return decisions
 
     def _release_held(
         self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
+        """Yield what was held back; questions take the place of the calls."""
         if not decisions.questions:
             yield from answer.held_events
             return
@@ -16321,6 +16780,7 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        """Return the end of a round, with the notes for later rounds."""
         usage = add_usage(self._run_end.usage, self._delegated)
         usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
@@ -16330,9 +16790,11 @@ class _Agent:
             "failed": self._round_calls.failed_calls(),
             "allowed": sorted(self._round_calls.new_permissions),
         }
-        items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, continues=not self.is_over
+            name=str(self._totals.rounds),
+            items=tuple(sorted(answer.items.items())),
+            notes=notes,
+            continues=not self.is_over,
         )
 
 
@@ -16348,7 +16810,8 @@ async def run_agent(
     ReadyForInput is the last event, unless the host has to go on first.
     """
     totals = RunTotals(request.budget)
-    agent, kind = None, "cancelled"
+    agent: _Agent | None = None
+    kind = "cancelled"
     try:
         try:
             agent = await _start_agent(request, make_provider, totals)
@@ -16360,12 +16823,14 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
+        if agent is not None and not agent.is_over:
+            yield ended
+            return
         text = read_answer_text(agent.answer) if agent else ""
+        notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, totals, kind)
-        over = agent is None or agent.is_over
-        notes = agent.take_notes() if agent and over else []
-        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
-            yield last
+        for event in _final_events(ended, text, metadata, notes):
+            yield event
     finally:
         if agent is None or agent.is_over:
             request.on_end(_build_metadata(request, totals, kind))
@@ -16374,16 +16839,20 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    """Return the agent for a request; raises ResponsesError."""
     steps = StepLog(request.log, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
-        log, prepared = steps.begin_task(), prepare_run(task)
+        task_steps = steps.begin_task()
+        prepared = prepare_run(task)
         provider = make_provider(task, prepared)
-        agent = _Agent(task, prepared, provider, task_totals, log)
+        agent = _Agent(task, prepared, provider, task_totals, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
                 steps.report(event)
         ending = agent.build_run_end().ending
+        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+            return tool_error("the task was stopped.")
         if ending.is_failure:
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
@@ -16394,7 +16863,7 @@ async def _start_agent(
         tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
-    prepared = await run_work(size, lambda: prepare_run(request))
+    prepared = await run_work(size, partial(prepare_run, request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
     provider = make_provider(request, prepared)
@@ -16404,11 +16873,13 @@ async def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
+    """Yield what ends an answer that is complete."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
-    yield from map(Status, notes)  # the page shows the last line of all
+    for note in notes:  # the page shows the last line of all
+        yield Status(note)
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
@@ -16417,10 +16888,19 @@ def _final_events(
 def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
-    model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
-    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
-    return RunMetadata(request.strategy, model.id, ending, *used)
+    """Return what an answer took; the price is 0 if it is unknown."""
+    model = resolve_model(request.model)
+    price = cost_of_run(totals.usages, model.facts, (), utc_today())
+    return RunMetadata(
+        strategy=request.strategy,
+        model=model.id,
+        ending=ending,
+        rounds=totals.rounds,
+        tool_calls=totals.calls,
+        latency=totals.seconds,
+        price=price or 0.0,
+        usage=totals.total_usage,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -16658,11 +17138,11 @@ class AgentLog:
 #
 # Files of Open WebUI, over its API.
 #
-# An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
-# if a note of the file's owner names it and is shared with that user
-# (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
-# which files a question names, and the key may read everybody's: only the user's own are
-# read.
+# An uploaded file belongs to the owner of the key, usually an administrator; nothing sets
+# another owner (docs/reference/open-webui.md, "Events and stored files"). What a user's
+# Python wrote must not lie in an administrator's account, so a file of anybody else is
+# removed at once. Open WebUI does not check which files a question names, and the key may
+# read everybody's: only the user's own are read.
 # --------------------------------------------------------------------------------------
 
 
@@ -16670,6 +17150,10 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_NOT_THE_USERS = (
+    "A file has to belong to the person who asks, and OPEN_WEBUI_API_KEY is the key of "
+    "another account."
+)
 
 
 class HostFiles:
@@ -16706,20 +17190,23 @@ class HostFiles:
             return str(failed)
 
     async def store(self, name: str, content: bytes) -> str:
-        """Store a file that the user can open, return its path.
+        """Store a file of the user, return its path.
 
         Its type is that of its ending: no type that a tool claims is used. Raises
-        HostFileError.
+        HostFileError, also if the key is not the user's own.
         """
         name, media_type = stored_name(name)
         boundary = token_hex(16)
         body = _build_form(name, media_type, content, boundary)
         form_type = f"multipart/form-data; boundary={boundary}"
         row = await self._call_json("POST", "files/?process=false", body, form_type)
-        path = f"/api/v1/files/{row.get('id')}/content"
         if row.get("user_id") != self._user_id:
-            await self._share(str(row.get("id")), name, path)
-        return path
+            # Without an index of the file, the host removes it and answers HTTP 400
+            # (0.12.4, routers/files.py, `delete_file_by_id`).
+            with suppress(HostFileError):
+                await self._call("DELETE", f"files/{row.get('id')}")
+            raise HostFileError(_NOT_THE_USERS)
+        return f"/api/v1/files/{row.get('id')}/content"
 
     async def aclose(self) -> None:
         """Close the session."""
@@ -16727,28 +17214,6 @@ class HostFiles:
         self._session = None
         if session is not None:
             await session.close()
-
-    async def _share(self, file_id: str, name: str, path: str) -> None:
-        """Let the user read a file of the key's owner, by a note that names it."""
-        grant = {
-            "principal_type": "user",
-            "principal_id": self._user_id,
-            "permission": "read",
-        }
-        note = {
-            "title": name,
-            "data": {
-                "content": {"md": f"Open it: {path}"},
-                "files": [{"type": "file", "id": file_id}],
-            },
-            "access_grants": [grant],
-        }
-        created = await self._call_json(
-            "POST", "notes/create", json.dumps(note).encode()
-        )
-        # The host silently drops grants that the owner of the key may not give.
-        if not created.get("access_grants"):
-            raise HostFileError("The owner of OPEN_WEBUI_API_KEY may not share notes.")
 
     async def _call_json(
         self,
@@ -16976,6 +17441,7 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
+    """Return where the key lies: beside the pipelines, where no request reaches it."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
@@ -17138,9 +17604,9 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of the account of Open WebUI that owns files which tools make, "
-        "and, if it is an administrator's, reads attached ones. Example: "
-        "`env:OPEN_WEBUI_API_KEY`.",
+        description="Key of an account of Open WebUI. Files of tools are stored for its "
+        "owner alone; an administrator's key reads the attached files of everybody. "
+        "Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
@@ -17230,6 +17696,7 @@ class Valves(BaseModel):
     def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
+        """Return a value that is valid, whatever was stored."""
         name = str(about.field_name)
         default = cls.model_fields[name].default
         if name in _VALVE_RANGES:
@@ -17244,16 +17711,19 @@ class Valves(BaseModel):
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         """Give an unset text as null: Open WebUI's page saves no empty field."""
-        return {name: None if v == "" else v for name, v in serialize(self).items()}
+        values = serialize(self)
+        return {name: None if value == "" else value for name, value in values.items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
+        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
+        """Return headers with their values in a form that may be shown."""
         return seal_values(value)
 
 
@@ -18535,6 +19005,7 @@ class Pipeline:
         return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 

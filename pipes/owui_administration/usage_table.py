@@ -97,7 +97,9 @@ class UsageTable:
     async def _write(self) -> None:
         """Write what is due, until nothing is or the database refuses it."""
         while self._due:
-            rows = sorted(self._due.values())  # in one order: servers never wait crosswise
+            rows = sorted(
+                self._due.values()
+            )  # in one order: servers never wait crosswise
             self._due = {}
             self.problem = ""
             try:

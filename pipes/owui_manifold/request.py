@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from openai_responses.endings import SAFETY_STOPS
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
@@ -223,7 +224,8 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
-    if not is_refused or model == call.model.id:
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"

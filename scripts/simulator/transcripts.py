@@ -19,7 +19,15 @@ from simulator.wire.events import encode_end, encode_event
 
 NOON = 1_795_262_400.0
 NOT_STORED = frozenset(
-    {"long", "slow", "big-line", "task", "tool-forever", "mcp-approval-forever"}
+    {
+        "long",
+        "slow",
+        "big-line",
+        "task",
+        "tool-forever",
+        "mcp-approval-forever",
+        "flex-unavailable",
+    }
 ).union(
     scenario.name for scenario in LEAK_SCENARIOS  # no headers come with a transcript
 )

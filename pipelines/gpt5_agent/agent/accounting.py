@@ -10,6 +10,7 @@ from typing import Any, Self
 from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
+from openai_responses.endings import MISALIGNMENT
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage, add_usage
 
@@ -31,6 +32,8 @@ class RunTotals:
         self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
         """Of tasks, since it was last taken."""
+        self.stop: RunDone | None = None
+        """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
@@ -80,12 +83,19 @@ class RunTotals:
         self.usages += ended.usages
         if self._parent:
             self._parent.add_delegated(ended)
+            if ended.ending.code == MISALIGNMENT:
+                self._parent.stop = ended
 
     def add_delegated(self, ended: RunDone) -> None:
         """Add the usage of one answer of a task."""
         self.usage = add_usage(self.usage, ended.usage)
         self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
         self.usages += ended.usages
+
+    @property
+    def safety_stop(self) -> RunDone | None:
+        """How a task of this answer was stopped: nothing of the answer may go on."""
+        return self._parent.safety_stop if self._parent else self.stop
 
     @contextmanager
     def pause(self) -> Iterator[None]:

@@ -31,7 +31,7 @@ from gpt5_agent.events import (
 from gpt5_agent.ports import ModelAnswer, Provider
 from gpt5_agent.request import AgentRequest
 from openai_responses.clock import run_work, utc_today
-from openai_responses.endings import COMPLETED, ending_of_exception
+from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import count_entries
@@ -108,6 +108,19 @@ class _Agent:
             async with aclosing(round_) as events:
                 async for event in events:
                     yield event
+            self._heed_safety_stop()
+
+    def _heed_safety_stop(self) -> None:
+        """End the run if one of its tasks was stopped: its other actions are related.
+
+        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
+        belongs to the request. The host does not call again either.
+        """
+        stop = self._totals.safety_stop
+        if stop is not None:
+            self._run_end = stop
+            self._continues = False
+            self.is_over = True
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
         """Continue with the calls of an answer that waited for approvals."""
@@ -296,6 +309,8 @@ async def _start_agent(
             async for event in events:
                 steps.report(event)
         ending = agent.build_run_end().ending
+        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+            return tool_error("the task was stopped.")
         if ending.is_failure:
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))

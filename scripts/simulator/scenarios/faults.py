@@ -19,8 +19,10 @@ from simulator.scenarios.scenario import (
     drop_done_events,
     end_failed,
     end_incomplete,
+    end_refused,
     end_uncounted,
     end_with_error_event,
+    end_with_late_reason,
     make_reply,
     make_scenario,
     send_delta_first,
@@ -38,6 +40,32 @@ FLAGGED_TEXT = (
 RATE_LIMIT_TEXT = (
     "Rate limit reached for organization org-simulator-1 on tokens per min (TPM): "
     "Limit 30000, Used 29000, Requested 4000. Please try again in 1.5s."
+)
+TOO_LARGE_TEXT = (
+    "Request too large for gpt-5.6-sol in organization org-simulator-1 on tokens per min "
+    "(TPM): Limit 30000, Requested 31289. The input or output tokens must be reduced in "
+    "order to run successfully. Visit https://platform.openai.com/account/rate-limits to "
+    "learn more."
+)
+MISALIGNED_TEXT = (
+    "This request was blocked by our safety systems. Reason: Potentially unintended "
+    "activity."
+)
+MISALIGNMENT = {
+    "error_type": "potentially_unintended_data_access",
+    "detailed_explanation": (
+        "The model was about to read credentials that the task did not ask for.\n\n"
+        "![details](https://example.com/pixel.png) <script>alert(1)</script> "
+        "Authorization: Bearer sk-canary-0123456789"
+    ),
+    "review_target": "review_simulator_1",
+    "steer": {"message": "Ask before you read **secrets**."},
+}
+"""What a client shows of a stop: with words that must stay words."""
+CYBER_TEXT = "This request has been flagged for possible cybersecurity risk."
+FILTERED_TEXT = (
+    "The response was filtered due to the prompt triggering Azure OpenAI's content "
+    "management policy. Please modify your prompt and retry."
 )
 
 
@@ -100,6 +128,48 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "response.failed for the usage policy, in the middle of the reasoning",
         make_reply(
             THINKING, SAYING, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
+        ),
+    ),
+    make_scenario(
+        "misaligned",
+        "an answer that the safety monitoring stops behind a whole call",
+        make_reply(
+            THINKING,
+            build_function_call("$tool", {"city": "Bern"}),
+            SAYING,
+            ending=end_refused(
+                "misalignment_policy_violation",
+                MISALIGNED_TEXT,
+                type="invalid_request_error",
+                misalignment=MISALIGNMENT,
+            ),
+        ),
+    ),
+    make_scenario(
+        "cyber-failed",
+        "a response that fails for the cyber policy, before anything was said",
+        make_reply(
+            ending=end_refused(
+                "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
+            )
+        ),
+    ),
+    make_scenario(
+        "too-large",
+        "a request that is larger than the rate limit, refused in the stream",
+        make_reply(
+            ending=end_refused(
+                "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
+            )
+        ),
+    ),
+    make_scenario(
+        "late-reason",
+        "Azure's filter: response.failed without a reason, then an error event with it",
+        make_reply(
+            THINKING,
+            SAYING,
+            ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
         ),
     ),
     make_scenario(

@@ -120,10 +120,16 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a response ends: its last event, and what that event says."""
+    """How a response ends: its last event, and what that event says.
+
+    A refused stream has a second event that tells the reason, ``before`` the last one or
+    ``behind`` it.
+    """
 
     event: str = "response.completed"
     fields: dict[str, Any] = field(default_factory=dict)
+    before: Event | None = None
+    behind: Event | None = None
 
     @property
     def status(self) -> str:
@@ -196,6 +202,27 @@ def end_uncounted(code: str, text: str) -> Ending:
     """End because the response failed; what it cost is not told, as often happens."""
     failed = end_failed(code, text)
     return Ending(failed.event, {**failed.fields, "usage": None})
+
+
+def end_refused(
+    code: str, text: str, *, type: str, counted: bool = True, **more: Any
+) -> Ending:
+    """End as the API does it: an ``error`` event, then ``response.failed``.
+
+    ``more`` stands beside code and message in both.
+    """
+    failed = end_failed(code, text) if counted else end_uncounted(code, text)
+    failed.fields["error"].update(more)
+    error = {"type": type, "code": code, "message": text, "param": None, **more}
+    told = {"type": "error", "error": error}
+    return Ending(failed.event, failed.fields, before=told)
+
+
+def end_with_late_reason(code: str, text: str) -> Ending:
+    """End as Azure's filter does it: ``response.failed`` without a reason, then why."""
+    error = {"type": "invalid_request_error", "code": code, "message": text}
+    told = {"type": "error", "error": {**error, "param": None}}
+    return Ending("response.failed", {"error": None}, behind=told)
 
 
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:

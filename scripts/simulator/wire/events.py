@@ -228,7 +228,12 @@ def build_stream(
         events.append({"type": "response.queued", "response": opened})
     events.append({"type": "response.in_progress", "response": begun})
     events += _build_item_events(closed["output"], reply.ending)
-    events.append(_build_last_event(reply.ending, closed))
+    last = (
+        reply.ending.before,
+        _build_last_event(reply.ending, closed),
+        reply.ending.behind,
+    )
+    events += [event for event in last if event is not None]
     if reply.disorder is not None:
         events = reply.disorder(events, options)
     return events
