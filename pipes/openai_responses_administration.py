@@ -25,6 +25,7 @@ from collections.abc import (
     AsyncGenerator,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -2911,6 +2912,21 @@ def content_parts(content: object) -> list[Item]:
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:

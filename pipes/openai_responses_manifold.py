@@ -1430,6 +1430,21 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
@@ -7534,7 +7549,8 @@ class GrowingParts:
 # item of the final snapshot is found by its ids, else it is the first of its type that no
 # other item of the snapshot is. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours.
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
 # --------------------------------------------------------------------------------------
 
 
@@ -7542,12 +7558,15 @@ class ResponseState:
     """One response, from its first event to its last.
 
     `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
-    def __init__(self, first_index: int = 0) -> None:
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
         """Number items from `first_index` on.
 
-        Items are noted as they were announced; `_latest` has places by `output_index`.
+        `taken_call_ids` are those of the calls of earlier responses.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -7556,6 +7575,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
@@ -7653,7 +7674,8 @@ class ResponseState:
         self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -7700,8 +7722,27 @@ class ResponseState:
         rests = self._open.pop(place).end_item(list(item_texts(item)))
         events += self._deltas(place, rests)
         self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
         self, place: int, rests: Iterable[tuple[TextPlace, str]]
@@ -7843,6 +7884,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -7852,10 +7894,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
@@ -8664,7 +8707,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
 _CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -8716,7 +8759,6 @@ class _Answers:
         self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
-        self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
@@ -8754,8 +8796,8 @@ class _Answers:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
+        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _IS_REPEATED):
             yield event
         left = 0 if is_over else toolset.most_calls - self._calls_run
         async with aclosing(run_calls(new[:left], toolset)) as results:
@@ -8779,14 +8821,6 @@ class _Answers:
             request = request.model_copy(update={"tool_choice": "none"})
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -8816,6 +8850,19 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+    """Return the calls of a response, and apart those with the id of one before."""
+    first: dict[str, Item] = {}
+    repeated: list[Item] = []
+    for call in calls:
+        call_id = call["call_id"]
+        if call_id in first:
+            repeated.append(call)
+        else:
+            first[call_id] = call
+    return list(first.values()), repeated
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:

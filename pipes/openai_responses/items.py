@@ -4,7 +4,7 @@ An item stays the dict that the API sent; unknown fields are sent back unchanged
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
@@ -225,6 +225,21 @@ def content_parts(content: object) -> list[Item]:
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:

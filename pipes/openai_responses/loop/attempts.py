@@ -38,7 +38,13 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.items import Item, has_text, is_reasoning, item_type
+from openai_responses.items import (
+    Item,
+    find_call_ids,
+    has_text,
+    is_reasoning,
+    item_type,
+)
 from openai_responses.json_input import JsonObject, as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -117,6 +123,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -126,10 +133,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
