@@ -34,6 +34,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.entra import EntraTokens
 from owui_chat.render.chunks import error_chunk
@@ -73,6 +74,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._tokens = EntraTokens()
         self._refusals = RecentTexts()
+        self._repairs = RepairMemory()
         self._told = hourly_texts()
         self._secret = ""
         self._unhook: Callable[[], object] = str
@@ -125,6 +127,7 @@ class Pipeline:
             caller=caller,
             notices=self._notices(log),
             is_new=self._told.first_time,
+            repairs=self._repairs,
         )
         shared = (self._connections, self._own_tools, log, self._tokens)
         call = PipelineCall(question, caller, *shared)

@@ -220,7 +220,7 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     return {"type": "input_image", "detail": detail, **source}
 
 
-_FILE_KEYS = ("filename", "file_data", "file_url", "detail")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
 def _file_part(wire: object) -> Item:
@@ -230,7 +230,7 @@ def _file_part(wire: object) -> Item:
     the caller's; a refusal would quote a key that the API does not have.
     """
     given = as_mapping(wire)
-    kept = {key: given[key] for key in given if key in _FILE_KEYS}
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     return {"type": "input_file", **_without_null(kept)}
 
 

@@ -7,10 +7,9 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
-from openai_responses.items import Item
+from openai_responses.items import Item, json_digest, tool_name
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.repairs import json_digest, tool_name
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,

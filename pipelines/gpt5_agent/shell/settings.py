@@ -28,11 +28,12 @@ from openai_responses.json_input import (
     parse_string_map,
 )
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
@@ -150,6 +151,7 @@ class AgentInput(NamedTuple):
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = bool
     store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -213,6 +215,8 @@ def build_agent_request(
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
     )
 
 

@@ -15,23 +15,29 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
+from openai_responses.appended import APPENDED, lower_payload
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, item_type, message_text, tool_kind
+from openai_responses.items import (
+    Item,
+    item_type,
+    json_digest,
+    message_text,
+    tool_kind,
+)
 from openai_responses.json_input import JsonObject, clamp_number
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.repairs.refusal import SentRequest
+from openai_responses.repairs.request_repairs import (
+    Repair,
+    repair_request,
+    sent_request,
+)
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
     CALLERS_KEYS,
     parameter_error,
     read_parameters,
     with_known_keys,
-)
-from openai_responses.requests.repairs import (
-    APPENDED,
-    Repair,
-    json_digest,
-    lower_payload,
-    repair_payload,
 )
 from openai_responses.requests.tools import fit_calls
 
@@ -53,7 +59,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -88,13 +99,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input, self.tools or ())
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}

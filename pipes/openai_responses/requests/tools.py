@@ -14,6 +14,7 @@ from openai_responses.items import (
     is_call,
     is_tool_search,
     item_type,
+    tool_name,
 )
 from openai_responses.json_input import (
     JsonBudget,
@@ -28,7 +29,6 @@ from openai_responses.requests.json_schema import (
     MOST_STRICT_WORK,
     function_parameters,
 )
-from openai_responses.requests.repairs import tool_name
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
