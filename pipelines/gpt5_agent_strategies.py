@@ -15,6 +15,7 @@ import errno
 import gc
 import hashlib
 import hmac
+import html
 import json
 import logging
 import math
@@ -32,6 +33,7 @@ import struct
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
@@ -81,7 +83,17 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread, current_thread, main_thread
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, IO, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    IO,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 from zipfile import BadZipFile, ZipFile
@@ -101,6 +113,117 @@ from pydantic import (
     model_serializer,
 )
 from pydantic.alias_generators import to_camel
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+#
+# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+# they sort by time. A package for them would have to be installed on the user's server.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -419,6 +542,17 @@ def item_type(item: JsonObject) -> str:
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
+
+
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -783,9 +917,7 @@ def _texts(values: object) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
 class SafetyNotice(NamedTuple):
@@ -813,6 +945,8 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -820,9 +954,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -959,8 +1093,12 @@ def read_api_error(wire: object) -> ApiError:
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
@@ -1495,7 +1633,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -1835,1092 +1973,57 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
+# openai_responses.appended
 #
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+# Items that say at their place in a chat what fields of a request say.
 #
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
 # --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-"""Entries from which on the work takes so long that others would notice it."""
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    if size > _LARGE:
-        return await asyncio.to_thread(pause_collection, work)
-    return work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.repairs
-#
-# Changes that make a request acceptable to a server that refused it.
-#
-# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
-# are remembered for the account. They are applied whenever a request is sent, so later
-# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
-# named by a digest, because their places change.
-# --------------------------------------------------------------------------------------
-
-
-class Repair(NamedTuple):
-    """One change.
-
-    Of items, named by the `target`:
-        item         is left out, with the reasoning in front of it; a call and its
-                     output become words
-        text         its words alone stay; images and files become a line of text
-        kind         all items `type@digest` or calls `type:name@digest` are left out
-                     like one item, up to the item with the digest
-    Of all items up to the `target`:
-        reasoning    what is encrypted is left out
-        plain        texts of people and model, calls and outputs stay, nothing else
-    Of the account:
-        field        a path like `input:reasoning.status` is left out everywhere
-        tool         is left out
-        reasoning_text  reasoning in plain text is left out; there is no target
-        lower        items of the type `target` go into the fields of the request
-        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
-                     if it has the JSON `value`, or whatever it has
-    """
-
-    action: str
-    target: str
-    value: str = ""
-    new: str = ""
 
 
 APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The items that say at their place what fields of a request say."""
+"""The types of these items."""
 
-CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
-
-_MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
 
 
-def json_digest(value: object) -> str:
-    """Return a short name for a JSON value."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hex_digest(text)[:32]
-
-
-def repair_payload(
-    payload: Mapping[str, Any], repairs: Iterable[Repair]
-) -> dict[str, Any]:
-    """Return the body of a request with all `repairs`."""
-    repairs = [*repairs]
-    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
-    items = [sent for _, sent in repair_items(payload["input"], repairs)]
-    changed = {**payload, "input": items}
-    for repair in repairs:
-        if change := _CHANGES.get(repair.action):
-            changed = change(changed, repair)
-    return changed
-
-
-def item_names(items: Iterable[Item]) -> list[str]:
-    """Return the names of items: a digest, and a number where the same item comes again.
-
-    What is appended to a chat changes no name.
-    """
-    counts, names = Counter[str](), list[str]()
-    for name in map(json_digest, items):
-        names.append(f"{name}.{counts[name]}" if counts[name] else name)
-        counts[name] += 1
-    return names
-
-
-def repair_items(
-    items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[str, Item]]:
-    """Return the items that are sent, each behind the name of the one it was made of."""
-    changes = {repair[:2] for repair in repairs}
-    items = [item for item in items if ("lower", item_type(item)) not in changes]
-    names = item_names(items)
-    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
-    if not wanted:
-        return list(zip(names, items, strict=True))
-    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
-    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
-    changed: list[Item] = []
-    made_of: dict[int, str] = {}
-    for name, item, action in rows:
-        is_told = is_paired(item) and item.get("call_id") in lost
-        if is_told or action == "item":
-            drop_last_reasoning(changed)
-        if is_told or action != "item":
-            one = plain_item(item) if action else item
-            # Without words the model would call again.
-            changed.append(_told_item(item) if is_told else one)
-            made_of[id(changed[-1])] = name
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
-
-
-def _actions_of(
-    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[str]:
-    """Return what is done to each item: `item`, `text`, or nothing."""
-    last = {name: place for place, name in enumerate(names)}
-    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        limit = what if action == "kind" else f"@{action}"
-        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[str] = []
-    for place, (item, name) in enumerate(zip(items, names, strict=True)):
-        here = {one for one in ("item", "text") if (one, name) in wanted}
-        kind = item_type(item)
-        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
-        here |= {one for one in kinds if place <= ends.get(one, -1)}
-        is_plain = here & {"text", "@plain"}
-        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
-    return actions
-
-
-_MOST_TOLD = 20_000
-
-
-def _told_item(item: Item) -> Item:
-    """Return a call or an output as words of the model."""
-    text = f"I got this result: {plain_item(item).get('output')}"
-    if is_call(item):
-        text = (
-            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
-        )
-    return text_message("assistant", text[:_MOST_TOLD])
-
-
-def _is_left_out(item: Item, actions: Set[str]) -> bool:
-    if item.get("role", "assistant") != "assistant":
-        return False  # what people and the administrator wrote always stays
-    if actions - {"text", "@reasoning", "@plain"}:
-        return True
-    if "@reasoning" in actions and is_encrypted(item):
-        return True
-    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
-    return "@plain" in actions and not has_words
-
-
-def has_media(item: Item) -> bool:
-    """Say whether `item` holds an image or a file."""
-    return item != _without_media(item)
-
-
-def _without_media(item: Item) -> Item:
-    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
-    gone = {"type": "input_text", "text": _MEDIA_GONE}
-    return item | {
-        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
-        for key, v in lists.items()
-    }
-
-
-def plain_item(item: Item) -> Item:
-    """Return a message, a call or an output with its words alone."""
-    bare = _without_media(item)
-    if item_type(bare) != "message":
-        if isinstance(output := bare.get("output"), list):
-            bare["output"] = "\n".join(map(part_text, content_parts(output)))
-        names = ("type", "call_id", "name", "arguments", "input", "output")
-        return {key: bare[key] for key in names if key in bare}
-    return text_message(bare.get("role"), message_text(bare))
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     """Return a request whose own fields say what items of these `kinds` said."""
-    items, rest = payload["input"], list[Item]()
-    changed = {**payload, "input": rest}
-    for item in items if kinds else ():
-        if (kind := item_type(item)) not in kinds:
-            rest.append(item)
-        elif kind == CONFIGURATION:
-            for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**changed.get(key, {}), **item[key]}
-    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
-        changed["tools"] = tools
-    return changed if kinds else {**payload}
-
-
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items."""
-    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
-    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
-
-
-def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    where, _, path = repair.target.partition(":")
-    kind, *keys = path.split(".")
-
-    def without(rows: Iterable[Item]) -> list[Item]:
-        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-
-    changed = {**payload, where: without(payload.get(where) or ())}
-    if where == "tools":
-        changed["input"] = [
-            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
-            for i in payload["input"]
-        ]
-    return {key: value for key, value in changed.items() if key != where or value}
-
-
-def _without_key(value: Any, keys: Sequence[str]) -> Any:
-    if isinstance(value, list):
-        return [_without_key(row, keys) for row in value]
-    if not isinstance(value, dict) or keys[0] not in value:
-        return value
-    if len(keys) > 1:
-        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
-    return {key: inner for key, inner in value.items() if key != keys[0]}
-
-
-def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
-    """Yield `tools`, and those in their namespaces."""
-    for tool in tools:
-        yield tool
-        yield from content_parts(tool.get("tools"))
-
-
-def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    """Leave out a tool, and a choice that may have meant it."""
-    tools = payload.get("tools") or []
-    kept = _other_tools(tools, repair.target)
-    if kept == tools:
-        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
-        lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair) if is_added else payload
-    choice = _remaining_choice(payload.get("tool_choice"), kept)
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
-    return {key: value for key, value in changed.items() if value not in (None, [])}
-
-
-def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
-    """Return a choice among the `tools` that are left; None if it may mean another."""
-    if not isinstance(choice, Mapping):
-        return None if choice == "required" else choice
-    names = {
-        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
-    }
-    if not isinstance(allowed := choice.get("tools"), list):
-        return choice if tool_name(choice) in names else None
-    chosen = [one for one in allowed if tool_name(one) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
-
-
-def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
-    """Return `tools` without one; without a search, nothing finds what is deferred."""
-    kept = [tool for tool in tools if json_digest(tool) != target]
-    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
-    found: list[Item] = []
-    for tool in kept:
-        if "tools" not in tool:
-            found.append(tool)
-        elif inner := [
-            one
-            for one in content_parts(tool["tools"])
-            if json_digest(one) != target
-            and (is_searched or not one.get("defer_loading"))
-        ]:
-            found.append({**tool, "tools": inner})
-    return found
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """Return what names a tool: its name, its label, or its type."""
-    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
-
-
-def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    path = repair.target.split(".")
-    found = parameter_at(payload, path)
-    if found is None or (repair.value and repair.value != json.dumps(found)):
-        return payload
-    changed: dict[str, Any] = _without_key(payload, path)
-    if repair.new:
-        new = json.loads(repair.new)
-        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
-        changed = {**payload, path[0]: outer}
-    return {key: value for key, value in changed.items() if value != {}}
-
-
-def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
-    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
-    return {**payload, "input": kept}
-
-
-_CHANGES = {
-    "reasoning_text": _without_reasoning_text,
-    "field": _without_field,
-    "tool": _without_tool,
-    "parameter": _change_parameter,
-}
-
-
-def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
-    """Return the value at a path of one or two names, None for nothing."""
-    found: object = payload
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
-            joined += neighbors
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
             continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_TEXT_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
-)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
-    would be refused as well, `is_named` whether the server itself named the cause: its
-    words may be the user's. `reason` is for the log.
-    """
-
-    sentence: str
-    repair: Repair | None = None
-    is_lasting: bool = True
-    is_named: bool = False
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    remark: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
-        headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
-    if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -4102,6 +3205,2718 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.repairs.refusal
+#
+# What a refusal names: a place in the request, a parameter, ids, tools, efforts.
+#
+# The server names a place in `param`. Gateways hide it and repeat the API's words, so the
+# words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
+# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# schema. What anybody can write into a request must not decide what is repaired, so
+# nothing is believed of the words that the request itself could have said: `OwnTexts`.
+# --------------------------------------------------------------------------------------
+
+
+MAX_MESSAGE = 8000
+"""Characters of a message that are read."""
+_MAX_OWN_CHARACTERS = 64_000_000
+_MAX_OWN_TEXTS = 500_000
+"""Of a larger request no words are believed."""
+_MAX_CANDIDATES = 3
+"""Places in the words that are compared with the request; one is usual."""
+
+_LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
+_PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
+"""Behind a name, a dot or a bracket stands the end of another path."""
+_ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
+"""A text that the server could complete: it writes a number behind a key."""
+_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+
+_PARAMETER_IN_WORDS = re.compile(
+    r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
+    r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
+    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_PARAMETER_IN_LOC = re.compile(
+    r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
+)
+"""What pydantic writes, which servers of vLLM's kind use."""
+
+_QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
+_VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
+_ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+
+
+class OwnTexts:
+    """Every key and every text of a request, at every depth.
+
+    The fields of the request itself are ours. The work is bounded: a request is walked
+    once, and each of its texts is searched once for each of few candidates.
+    """
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        """Collect the texts; a request that is too large could have said anything."""
+        self._texts: list[str] = []
+        self._is_complete = True
+        left = _MAX_OWN_CHARACTERS
+        for text in _texts_in(payload.values()):
+            self._texts.append(text)
+            left -= len(text)
+            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+                self._is_complete = False
+                break
+
+    def could_say(self, words: str) -> bool:
+        """Say whether `words` may be a quote from the request, whole or cut off."""
+        if not self._is_complete:
+            return True
+        return any(words in form for text in self._texts for form in _readings(text))
+
+    def could_say_place(self, list_name: str, number: str) -> bool:
+        """Say whether a place in the words may be a quote, or be completed from one."""
+        if self.could_say(f"{list_name}[{number}"):
+            return True
+        return any(
+            _ENDS_LIKE_A_PLACE.search(form[-20:])
+            for text in self._texts
+            for form in _readings(text)
+        )
+
+    def could_say_parameter(self, path: str) -> bool:
+        """Say whether a body in the request could name `path` as its `param`."""
+        if not self._is_complete:
+            return True
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        return any(
+            named.search(form)
+            for text in self._texts
+            if path in text
+            for form in _readings(text)
+        )
+
+
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield all texts and keys in JSON values, without recursion."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (str(key) for key in value)
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text as it is, and as a server shows it that decodes it.
+
+    Addresses are read with their escapes, arguments of calls are JSON in a text.
+    """
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "\\" in text:
+        yield _ESCAPED.sub(_unescaped, text)
+    if "&" in text:
+        yield html.unescape(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _open_quote(words: str) -> str:
+    """Return words without their last sign, which a server may put behind a quote."""
+    return words[:-1]
+
+
+class NamedItem(NamedTuple):
+    """An item as it is sent, behind the name of the one that it was made of."""
+
+    name: str
+    item: Item
+
+
+class SentRequest(NamedTuple):
+    """What was sent, and what it was made of."""
+
+    payload: dict[str, Any]
+    items: Sequence[NamedItem]
+    asked: Sequence[Item]
+    """The items before the repairs of the chat."""
+    repairs: Sequence[object]
+
+    @property
+    def last_name(self) -> str:
+        """The name of the last item."""
+        return self.items[-1].name if self.items else ""
+
+
+class Place(NamedTuple):
+    """A place that a refusal names, and the item or tool that stands there."""
+
+    list_name: str
+    number: int
+    path: str
+    """What follows the number, like `.content[0].text`."""
+    value: Item
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names in the path, without numbers."""
+        return tuple(re.findall(r"\.(\w+)", self.path))
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it: nobody can count the items of a request."""
+        named = {"type": item_type(self.value), **self.value}
+        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
+
+    @property
+    def inner_tool(self) -> Item | None:
+        """The tool of an item with tools, if the path leads to one."""
+        match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
+        if match is None or item_type(self.value) != ADDED_TOOLS:
+            return None
+        tools = content_parts(self.value.get("tools"))
+        number = int(match[1])
+        return tools[number] if number < len(tools) else None
+
+
+class Refusal:
+    """What a server said about a request that it refused."""
+
+    def __init__(self, error: ApiError, sent: SentRequest) -> None:
+        """Read nothing yet."""
+        self.error = error
+        self.sent = sent
+        self.words = error.message[:MAX_MESSAGE]
+
+    @cached_property
+    def _own(self) -> OwnTexts:
+        return OwnTexts(self.sent.payload)
+
+    @property
+    def _param(self) -> str:
+        """What the server itself names; not what a body inside of its words names."""
+        if self.error.is_relayed:
+            return ""
+        return self.error.param or ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        if self.error.code == "unknown_parameter":
+            return True
+        return bool(_UNKNOWN.search(self.words))
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The item or tool that is named, by `param` or by words that are its own."""
+        match = _PLACE.fullmatch(self._param) or self._place_in_words()
+        if match is None:
+            return None
+        list_name, number = match[1], int(match[2])
+        rows = as_list(self.sent.payload.get(list_name))
+        if number >= len(rows):
+            return None
+        return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def has_named_place(self) -> bool:
+        """Whether the server's own `param` names the place."""
+        return _PLACE.fullmatch(self._param) is not None
+
+    def _place_in_words(self) -> re.Match[str] | None:
+        """Return the first place in the words that the request could not have said.
+
+        A `param` that names something else is more certain than words.
+        """
+        if self._param not in ("", "input", "tools"):
+            return None
+        words = self.words
+        if self.error.is_relayed:
+            words = f"{self.error.param or ''} {words}"
+        candidates: dict[tuple[str, str], re.Match[str]] = {}
+        for match in _PLACE_IN_WORDS.finditer(words):
+            candidates.setdefault((match[1], match[2]), match)
+            if len(candidates) == _MAX_CANDIDATES:
+                break
+        for (list_name, number), match in candidates.items():
+            if not self._own.could_say_place(list_name, number):
+                return match
+        return None
+
+    @property
+    def named_parameter(self) -> str:
+        """The `param`, which may be the path of a parameter."""
+        return self._param
+
+    @cached_property
+    def parameter(self) -> str:
+        """The path of the parameter that `param` or the words name; empty for none."""
+        if self._param:
+            return self._param
+        relayed = self.error.param or ""
+        if relayed and not self._own.could_say_parameter(relayed):
+            return relayed
+        match = _PARAMETER_IN_WORDS.search(self.words)
+        match = match or _PARAMETER_IN_LOC.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        return ".".join(filter(None, match.groups()))
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that the words name by what they are, one after the other."""
+        functions = self._names(_FUNCTION_IN_WORDS)
+        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._names(_SERVER_IN_WORDS)
+        stores = set(_VECTOR_STORE.findall(self.words))
+        if self.error.code == "invalid_value":
+            # A tool's own error, as `image_generation_user_error`.
+            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        for tool in declared_tools(self.sent.payload):
+            kind = tool.get("type")
+            is_named = kind in kinds or tool.get("server_label") in labels
+            if kind in ("function", "custom"):
+                is_named = tool.get("name") in functions
+            elif kind == "file_search":
+                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
+                is_named = is_named or bool(stores & used)
+            if is_named:
+                yield tool
+
+    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+        """Return the names behind a noun that the request could not have said."""
+        names: dict[str, str] = {}
+        for match in pattern.finditer(self.words):
+            names.setdefault(match[1], match[0])
+            if len(names) == _MAX_CANDIDATES:
+                break
+        return {
+            name
+            for name, said in names.items()
+            if not self._own.could_say(_open_quote(said))
+        }
+
+    @property
+    def numbers_of_ids(self) -> Iterator[int]:
+        """The numbers of the items that have an id which the words name."""
+        named = set(_ID_IN_WORDS.findall(self.words))
+        for number, row in enumerate(self.sent.items):
+            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
+            if any(isinstance(one, str) and one in named for one in ids):
+                yield number
+
+    @property
+    def quoted_words(self) -> set[str]:
+        """The single words that the message quotes."""
+        return set(_QUOTED.findall(self.words))
+
+
+def named_subject(sent: SentRequest, error: ApiError) -> str:
+    """Return the item or tool that an error names, for the log; empty for none."""
+    place = Refusal(error, sent).place
+    return place.subject if place else ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.chat_repairs
+#
+# Repairs of one chat: which of its items are left out, or sent as plain text.
+#
+# A chat stores them, so that its later turns do not meet the refusal again and begin with
+# the same bytes. An item is named by a digest, because its place changes. What people and
+# administrators wrote always stays.
+# --------------------------------------------------------------------------------------
+
+
+MAX_CHAT_REPAIRS = 100
+"""A chat remembers no more of them; of a longer list the newest count."""
+
+_MAX_ROWS_READ = 1000
+_NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
+_TYPE_FORM = re.compile(r"[a-z_]{1,64}")
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_MAX_TOLD = 20_000
+"""Characters of a call or an output that is sent as words of the model."""
+
+
+class ChatItems:
+    """The items of a request before repairs, with their names."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        """Name the items."""
+        names = item_names(items)
+        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def up_to(self, name: str) -> list[NamedItem]:
+        """Return what stands up to the item `name`, itself included; nothing without."""
+        end = self._places.get(name, -1) + 1
+        return self.rows[:end]
+
+
+class ChatRepair(ABC):
+    """One change of the items of a chat."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = True
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is left out; of calls and outputs words stay."""
+        del items
+        return frozenset()
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is sent with its words alone."""
+        del items
+        return frozenset()
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, beside the repairs that it had."""
+        with_it = name_items(sent.asked, [*sent.repairs, self])
+        return with_it != name_items(sent.asked, sent.repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutItem(ChatRepair):
+    """One item is left out, with the reasoning in front of it.
+
+    A call and its output become words: without them the model would call again.
+    """
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    is_told: bool = field(default=False, compare=False)
+    """Whether it is a call or an output."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.is_told:
+            return f"One earlier {self.noun} was sent as plain text."
+        return f"One earlier {self.noun} could not be sent again and was left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["item", self.name]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class SendAsText(ChatRepair):
+    """The words of one item stay; pictures and files become a line of text."""
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    had_media: bool = field(default=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.had_media:
+            return "A picture or file could not be sent to the model and was left out."
+        return f"One earlier {self.noun} was sent as plain text."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["text", self.name]
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out, up to one: what comes later may be taken."""
+
+    kind: str
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.kind == "code_interpreter_call":
+            return "Earlier runs of code are no longer there: answering without them."
+        noun = self.kind.replace("_", " ")
+        return f"Earlier items of the kind {noun} were left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["kind", self.kind, self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of its type."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if item_type(row.item) == self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out, up to one: the error does not say which it was."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server could not read earlier reasoning of this chat: answering "
+            "without it."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["reasoning", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is encrypted."""
+        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server refused this chat as it was: only its texts and tool results "
+            "were sent."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["plain", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what has no words."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if not _has_words(row.item)}
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class WordsAlone(ChatRepair):
+    """Only messages stay, up to one item; of calls and outputs words stay."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server refused this chat again: only its words were sent."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["words", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is no message with words."""
+        rows = items.up_to(self.until)
+        return {
+            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
+        }
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutPlainReasoning(ChatRepair):
+    """Reasoning of which only the words came is not sent again.
+
+    It is the way of a server, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server does not take its reasoning back: answering without."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of such reasoning."""
+        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+
+
+def _has_words(item: Item) -> bool:
+    if is_paired(item):
+        return True
+    return item_type(item) == "message" and bool(message_text(item))
+
+
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair = _read_chat_repair(as_list(row))
+        if repair is not None:
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
+
+
+_BY_NAME = {
+    "item": LeaveOutItem,
+    "text": SendAsText,
+    "reasoning": LeaveOutReasoning,
+    "plain": PlainItems,
+    "words": WordsAlone,
+}
+"""The repairs whose stored form is a word and the name of an item."""
+
+
+def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    if not all(isinstance(word, str) for word in row):
+        return None
+    match row:
+        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
+            repair: ChatRepair = _BY_NAME[action](name)
+            return repair
+        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
+            _NAME_FORM.fullmatch(name)
+        ):
+            return LeaveOutKind(kind, name)
+    return None
+
+
+def item_names(items: Iterable[Item]) -> list[str]:
+    """Return the names of items: a digest, and a number where the same item comes again.
+
+    What is appended to a chat changes no name.
+    """
+    counts = Counter[str]()
+    names: list[str] = []
+    for item in items:
+        digest = json_digest(item)
+        number = counts[digest]
+        names.append(f"{digest}.{number}" if number else digest)
+        counts[digest] += 1
+    return names
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    chat = ChatItems(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return chat.rows
+    out: set[str] = set()
+    text: set[str] = set()
+    for repair in own:
+        out |= repair.left_out(chat)
+        text |= repair.as_text(chat)
+    told_calls = {
+        row.item.get("call_id")
+        for row in chat.rows
+        if row.name in out and is_paired(row.item)
+    }
+    rows: list[NamedItem] = []
+    for row in chat.rows:
+        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
+        is_out = row.name in out and not is_from_people(row.item)
+        if is_told or is_out:
+            _drop_last_reasoning_rows(rows)
+        if is_told:
+            rows.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in text and not is_out and _has_plain_form(row.item):
+            rows.append(row._replace(item=plain_item(row.item)))
+        elif not is_out:
+            rows.append(row)
+    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
+    return [row for row in rows if id(row.item) in kept]
+
+
+def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
+    while rows and is_reasoning(rows[-1].item):
+        rows.pop()
+
+
+def _has_plain_form(item: Item) -> bool:
+    return is_paired(item) or item_type(item) == "message"
+
+
+def is_from_people(item: Item) -> bool:
+    """Say whether a person or the administrator wrote `item`, which always stays."""
+    return bool(item.get("role", "assistant") != "assistant")
+
+
+def _words_of_pair(item: Item) -> Item:
+    """Return a call or an output as words of the model."""
+    if is_call(item):
+        given = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {given}"
+    else:
+        text = f"I got this result: {plain_item(item).get('output')}"
+    return text_message("assistant", text[:_MAX_TOLD])
+
+
+def has_media(item: Item) -> bool:
+    """Say whether `item` holds an image or a file."""
+    return any(
+        part.get("type") in _MEDIA
+        for key in ("content", "output")
+        for part in content_parts(item.get(key))
+    )
+
+
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(_without_media(item)))
+    bare = _without_media(item)
+    if isinstance(bare.get("output"), list):
+        texts = [part_text(part) for part in content_parts(bare["output"])]
+        bare["output"] = "\n".join(texts)
+    names = ("type", "call_id", "name", "arguments", "input", "output")
+    return {key: bare[key] for key in names if key in bare}
+
+
+def _without_media(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            changed[key] = [_part_without_media(part) for part in item[key]]
+    return changed
+
+
+def _part_without_media(part: Any) -> Any:
+    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.request_repairs
+#
+# Repairs of requests to one model: tools, parameters and fields that are left out.
+#
+# They are remembered for a user or for all users (`memory`). What guards is never
+# repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
+# of what an item means, and a tool goes whole, because without its filters, its allowed
+# tools or its approvals it would do more than its administrator permits.
+# --------------------------------------------------------------------------------------
+
+
+MAY_BE_LEFT_OUT = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "include",
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning",
+        "reasoning.context",
+        "reasoning.effort",
+        "reasoning.mode",
+        "reasoning.summary",
+        "service_tier",
+        "stream",
+        "temperature",
+        "text",
+        "text.verbosity",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
+`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
+`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+
+_FIELDS_WITH_A_MEANING = frozenset(
+    {
+        "action",
+        "approval_request_id",
+        "approve",
+        "arguments",
+        "call_id",
+        "code",
+        "container_id",
+        "content",
+        "encrypted_content",
+        "file_data",
+        "file_id",
+        "file_url",
+        "filename",
+        "image_url",
+        "input",
+        "name",
+        "output",
+        "queries",
+        "refusal",
+        "result",
+        "role",
+        "server_label",
+        "text",
+        "tools",
+        "type",
+    }
+)
+"""An item without one of them would say something else: it is left out whole."""
+_ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
+_MAX_KEYS = 6
+_MAX_TYPE = 64
+
+
+class RequestRepair(ABC):
+    """One change of a request."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = False
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the changed body; the same object if there is nothing to change."""
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent."""
+        return self.apply(sent.payload) != sent.payload
+
+
+Repair = ChatRepair | RequestRepair
+
+
+def refused_message(refused: str) -> str:
+    """Return what a person is told of something that is left out."""
+    return f"The model's server does not take {refused}: answering without it."
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutParameter(RequestRepair):
+    """A parameter goes that has the refused value, or whatever value it has."""
+
+    path: str
+    value_digest: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.path == "stream":
+            return "The model may not stream here: the answer comes in one piece."
+        return refused_message(self.path)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameter."""
+        if self.path not in MAY_BE_LEFT_OUT:
+            return payload
+        value = value_at(payload, *self.path.split("."))
+        if value is None or self._is_about_another(value):
+            return payload
+        if self.path == "text" and "format" in value:
+            return payload  # the person asked for it
+        return _with_parameter(payload, self.path, None)
+
+    def _is_about_another(self, value: object) -> bool:
+        return self.value_digest not in ("", json_digest(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceEffort(RequestRepair):
+    """An effort that the model does not have becomes the nearest that it has."""
+
+    refused: str
+    allowed: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return f"The model does not have this effort: answering with {self.allowed}."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the other effort."""
+        if value_at(payload, "reasoning", "effort") != self.refused:
+            return payload
+        return _with_parameter(payload, "reasoning.effort", self.allowed)
+
+
+def _with_parameter(
+    payload: dict[str, Any], path: str, value: object
+) -> dict[str, Any]:
+    """Return a body with another value at a path of one or two names; None for none."""
+    outer, _, inner = path.partition(".")
+    changed = dict(payload)
+    if inner:
+        changed[outer] = _with_key(payload[outer], inner, value)
+    else:
+        changed[outer] = value
+    if changed[outer] in (None, {}):
+        del changed[outer]
+    return changed
+
+
+def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    changed = {**fields, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutToolChoice(RequestRepair):
+    """The choice of tools goes, and with it each tool that it forbids."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("tool_choice")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the choice, offering no more than it allowed."""
+        choice = payload.get("tool_choice")
+        if choice is None:
+            return payload
+        tools = declared_tools(payload)
+        if choice == "none":
+            tools = []
+        elif isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
+            tools = [tool for tool in tools if tool_name(tool) in allowed]
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTool(RequestRepair):
+    """A tool goes whole, and a choice that may have meant it."""
+
+    digest: str
+    name: str = field(default="", compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(f"the tool {self.name[:64]}")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the tool, also without an item that added it."""
+        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
+        if len(kept) == len(declared_tools(payload)):
+            return payload
+        changed = dict(payload)
+        if self._is_added(payload):
+            changed = lower_payload(payload, {ADDED_TOOLS})
+        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
+        return _with_tools(changed, tools, choice)
+
+    def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        tools = as_list(payload.get("tools"))
+        return all(json_digest(tool) != self.digest for tool in tools)
+
+
+def _with_tools(
+    payload: dict[str, Any], tools: Sequence[Item], choice: object
+) -> dict[str, Any]:
+    """Return a body with these tools and this choice; no empty list, no idle choice."""
+    changed = {**payload, "tools": list(tools), "tool_choice": choice}
+    if not tools:
+        del changed["tools"]
+    if choice is None or not declared_tools(changed):
+        del changed["tool_choice"]
+    return changed
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if choice == "required":
+        return None
+    if not isinstance(choice, Mapping):
+        return choice
+    names: set[object] = set()
+    for tool in tools:
+        names |= {tool_name(tool), tool.get("type")}
+    allowed = choice.get("tools")
+    if not isinstance(allowed, list):
+        return choice if tool_name(choice) in names else None
+    chosen = [tool for tool in allowed if tool_name(tool) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutField(RequestRepair):
+    """A field that a server does not know goes from all items of a type."""
+
+    kind: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.keys[-1][:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose items do not have the field."""
+        if not may_lose_field(self.kind, self.keys):
+            return payload
+        items = [
+            _without_key(item, self.keys) if item_type(item) == self.kind else item
+            for item in payload["input"]
+        ]
+        return {**payload, "input": items}
+
+
+def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+    """Say whether items of a type mean the same without the field at a path."""
+    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+        return False
+    if kind == "message" and tuple(keys) == ("type",):
+        return True  # its role tells what it is
+    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutStrict(RequestRepair):
+    """No function says whether it is strict, for servers that do not know the field."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("strict")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose functions do not have the field."""
+        changed = dict(payload)
+        if payload.get("tools"):
+            changed["tools"] = _not_strict(payload["tools"])
+        changed["input"] = [
+            (
+                {**item, "tools": _not_strict(item["tools"])}
+                if item_type(item) == ADDED_TOOLS
+                else item
+            )
+            for item in payload["input"]
+        ]
+        return changed
+
+
+def _not_strict(tools: Iterable[Item]) -> list[Item]:
+    return [
+        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
+        for tool in tools
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerItems(RequestRepair):
+    """Fields of the request say what items of a type said."""
+
+    kind: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.kind)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the items."""
+        return lower_payload(payload, {self.kind} & APPENDED)
+
+
+def repair_request(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`; `payload` itself with none."""
+    if not repairs:
+        return payload
+    if any(isinstance(repair, ChatRepair) for repair in repairs):
+        return sent_request(payload, repairs).payload
+    # The names of all items take a while in a long chat, and nobody needs them here.
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    return _apply_all(lowered, repairs)
+
+
+def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+    """Return what is sent for a body before its repairs, with the names of its items.
+
+    What is lowered is lowered first: tools of an item are then left out like others.
+    """
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    asked = lowered["input"]
+    rows = name_items(asked, repairs)
+    lowered["input"] = [row.item for row in rows]
+    repaired = _apply_all(lowered, repairs)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, asked, tuple(repairs))
+
+
+def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+    for repair in repairs:
+        if isinstance(repair, RequestRepair):
+            payload = repair.apply(payload)
+    return payload
+
+
+def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the types of items that a server does not take."""
+    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+
+
+def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the digests of the tools that a server does not take."""
+    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+
+
+def effort_of(payload: Mapping[str, Any]) -> object:
+    """Return the effort that a request asks for."""
+    return value_at(payload, "reasoning", "effort")
+
+
+def value_digest(payload: Mapping[str, Any], path: str) -> str:
+    """Return the digest of a parameter's value."""
+    return json_digest(value_at(payload, *path.split(".")))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.retries
+#
+# Which failures may pass if the same request is sent again, and how long to wait.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+# --------------------------------------------------------------------------------------
+
+
+RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not is_transient(failure):
+        return None
+    wait = failure.retry_after
+    if wait is None:
+        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    return wait if wait <= policy.max_wait else None
+
+
+def is_transient(failure: Failure) -> bool:
+    """Say whether the same request may succeed later."""
+    words = {failure.error.code, failure.error.type}
+    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or words & NO_CREDIT_CODES:
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.names_a_place
+        return is_nameless or bool(words & RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.finding
+#
+# Finds the repair of a request that was refused.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names (`refusal`). Only few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent.
+# --------------------------------------------------------------------------------------
+
+
+MAX_REPAIRS = 3
+"""Of one response, before plain words are sent."""
+
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_UNREAD = "invalid_encrypted_content"
+_LASTING_CODES = (
+    RETRIED_CODES
+    | NO_CREDIT_CODES
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, _UNREAD, "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_NAME = 64
+"""Characters of a name that are kept for the message."""
+_UNREACHED = "retrieving tool list"
+"""What the API writes of a remote MCP server that may be there again soon."""
+
+
+class Trial(NamedTuple):
+    """A repair on trial, which is remembered if it is seen to help."""
+
+    repair: Repair
+    error: ApiError = ApiError()
+    """The refusal that it answers."""
+    is_named: bool = False
+    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    is_lasting: bool = True
+    """Whether later requests would be refused as well."""
+    helped_at_once: bool = False
+    """Whether the request with this repair was accepted."""
+
+
+def may_be_repaired(failure: Failure) -> bool:
+    """Say whether a failure is about what the request says."""
+    words = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+
+
+def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+    """Return what to try after a refusal of `sent`; None if nothing may help.
+
+    `done` is how many repairs the same response has cost. A 404 that names nothing is
+    about the address.
+    """
+    if not may_be_repaired(failure):
+        return None
+    error = failure.error
+    refusal = Refusal(error, sent)
+    if done < MAX_REPAIRS:
+        for trial in _candidates(refusal, failure):
+            if _is_worth_trying(trial.repair, sent):
+                return trial._replace(error=error)
+    if not _is_about_the_request(refusal, failure):
+        return None
+    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+        trial = Trial(repair, error)
+        if _is_worth_trying(trial.repair, sent):
+            return trial
+    return None
+
+
+def _is_about_the_request(refusal: Refusal, failure: Failure) -> bool:
+    """Say whether other words may be accepted; the server may as well be in trouble."""
+    if failure.status is None or is_transient(failure):
+        return False
+    return failure.status != 404 or refusal.error.names_a_place
+
+
+def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
+    """Say whether a repair is new, and changes what was sent.
+
+    Nor does it give back an effort that another repair took away.
+    """
+    if repair in sent.repairs:
+        return False
+    if isinstance(repair, ReplaceEffort):
+        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
+        if any(repair.allowed == earlier.refused for earlier in efforts):
+            return False
+    return repair.applies(sent)
+
+
+def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+    """Yield what may help, the best first."""
+    if failure.status is None:
+        # A stream that could not be read: no server said anything.
+        if refusal.error.param == "stream":
+            yield Trial(LeaveOutParameter("stream"))
+        return
+    if "reasoning" in refusal.error.text.lower():
+        yield Trial(LeaveOutPlainReasoning())
+    for find in (
+        _by_code_or_words,
+        _by_place,
+        _by_picture_code,
+        _by_id,
+        _by_unreadable_reasoning,
+        _by_parameter,
+        _by_tool,
+    ):
+        yield from find(refusal)
+    yield Trial(LeaveOutPlainReasoning())
+
+
+def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words = refusal.words
+    kinds = {item_type(row.item) for row in refusal.sent.items}
+    last = refusal.sent.last_name
+    if refusal.error.code == _UNREAD:
+        yield Trial(LeaveOutReasoning(last))
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield Trial(LeaveOutKind("code_interpreter_call", last))
+    refused = words.partition("upported values")[0]
+    for kind in sorted(APPENDED & kinds):
+        if kind in refused:
+            yield Trial(LowerItems(kind))
+    if "not found in 'tools'" in words:
+        yield Trial(LowerItems(ADDED_TOOLS))
+    if "must be verified to stream" in words.lower():
+        is_named = refusal.named_parameter == "stream"
+        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+
+
+def _by_place(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the item or the tool that is named."""
+    place = refusal.place
+    if place is None:
+        return
+    is_named = refusal.has_named_place
+    tool = place.value if place.list_name == "tools" else place.inner_tool
+    if tool is not None:
+        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+            yield Trial(LeaveOutStrict(), is_named=is_named)
+        yield _without_tool(refusal, tool, is_named=is_named)
+        return
+    yield from _without_field(refusal, place)
+    yield from _without_item(refusal, place.number, is_named=is_named)
+
+
+def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+    """Return the repair of a tool; a server that is not reached may be back soon."""
+    is_lasting = _UNREACHED not in refusal.words
+    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
+    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+
+
+def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
+    """Yield the repair of a field that the server does not know.
+
+    What a person wrote may have it by that person's choice.
+    """
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        is_named = refusal.has_named_place and not is_from_people(place.value)
+        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
+
+
+def _without_item(
+    refusal: Refusal, number: int, *, is_named: bool = False
+) -> Iterator[Trial]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    name, item = refusal.sent.items[number]
+    kind = item_type(item)
+    if kind in APPENDED:
+        yield Trial(LowerItems(kind), is_named=is_named)
+        return
+    if has_plain_reasoning(item):
+        yield Trial(LeaveOutPlainReasoning())
+        return
+    noun = kind.replace("_", " ")[:_MAX_NAME]
+    if has_media(item):
+        yield Trial(SendAsText(name, noun, had_media=True))
+    elif kind == "message" and plain_item(item) != item:
+        yield Trial(SendAsText(name, noun))
+    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
+    if is_hosted(item) and left_out:  # a known type, so its name is short
+        # One after the other would be refused; a long chat may have many.
+        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_people(item):
+        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+
+
+def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest picture: its refusal names no place."""
+    if refusal.error.code not in PICTURE_CODES:
+        return
+    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
+    if places:
+        yield from _without_item(refusal, places[-1])
+
+
+def _by_id(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the items that have an id which the server names."""
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+
+
+def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
+    if has_encrypted and _UNREADABLE.search(refusal.words):
+        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+
+
+def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a parameter; one that guards stays."""
+    path, payload = refusal.parameter, refusal.sent.payload
+    is_named = refusal.named_parameter == path
+    if path == "tool_choice":
+        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+    if path not in MAY_BE_LEFT_OUT:
+        return
+    if path == "reasoning.effort" and not refusal.is_unknown:
+        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
+        if nearest:
+            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            yield Trial(repair, is_named=is_named)
+    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
+    """Return the effort that is nearest to the one that was asked for."""
+    if asked not in REASONING_EFFORTS:
+        return None
+    wanted = REASONING_EFFORTS.index(str(asked))
+    nearest = None
+    for place, effort in enumerate(REASONING_EFFORTS):
+        if effort not in quoted or effort == asked:
+            continue
+        distance = abs(place - wanted)
+        if nearest is None or distance < nearest[0]:
+            nearest = (distance, effort)
+    return nearest[1] if nearest else None
+
+
+def _by_tool(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a tool that the words name by its name, label or type."""
+    for tool in refusal.tools:
+        yield _without_tool(refusal, tool)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is drawn.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
+        if place is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error"."""
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_TEXT_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
+)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    remark: str = ""
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
+    means that requests have the form that other servers than OpenAI's accept,
+    `openai_compatible` that the server takes whatever OpenAI takes.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    strict: bool = False
+    openai_compatible: bool = False
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; those of the administrator have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+    if "@" in parts.netloc:
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    """
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the place of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[place] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index, kind, item_id = event.output_index, event.kind, event.item_id
+        text, place = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if place is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            events = self._start(index, item, [item_id])
+        if place not in self._open:
+            return events
+        self._growing = (index, kind, item_id), place
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
+        if place in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[place] = item
+        return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
 #
 # The caller's parameters, in the names and forms of the API.
@@ -4132,6 +5947,47 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 """What a caller does not set, and why (docs/parameters.md)."""
+
+_KeyTree = Mapping[str, Any]
+"""The keys of an object, each with those of its value; none where any value passes."""
+
+_ANY: _KeyTree = {}
+_MODE: _KeyTree = {"mode": _ANY}
+_CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
+_KNOWN_KEYS: Mapping[str, _KeyTree] = {
+    "access_programs": {"cyber": _ANY},
+    "context_management": {"type": _ANY, "compact_threshold": _ANY},
+    "image": {"context_compression": _ANY},
+    "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
+    "prompt_cache_options": {
+        "comparison_response_id": _ANY,
+        "mode": _ANY,
+        "prewarm": _ANY,
+        "ttl": _ANY,
+    },
+    "reasoning": {"context": _ANY, "effort": _ANY, "mode": _ANY, "summary": _ANY},
+    "text": {"format": _ANY, "verbosity": _ANY},
+    "tool_choice": {**_CHOSEN_TOOL, "mode": _ANY, "tools": _CHOSEN_TOOL},
+}
+"""The keys that the API has inside of its parameters (types of openai-python 3.54.0).
+
+No other key leaves: the API quotes an unknown one in its refusal, so whoever writes a
+key would write a part of what is read to repair the request.
+"""
+
+
+def with_known_keys(name: str, value: object) -> Any:
+    """Return the value of a parameter without keys that the API does not have."""
+    return _only_keys(value, _KNOWN_KEYS.get(name, _ANY))
+
+
+def _only_keys(value: object, known: _KeyTree) -> Any:
+    if isinstance(value, list):
+        return [_only_keys(row, known) for row in value]
+    if not known or not isinstance(value, Mapping):
+        return value
+    return {key: _only_keys(value[key], known[key]) for key in value if key in known}
+
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
@@ -5036,6 +6892,9 @@ CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -5139,9 +6998,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -5156,11 +7014,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -5246,7 +7107,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -5281,13 +7147,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input)
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input)
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -5365,7 +7235,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
+    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
@@ -5400,14 +7270,15 @@ def _reasoning(
         "mode": model.pro and "pro",
     }
     chosen = {name: value for name, value in ours.items() if value}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    own = with_known_keys("reasoning", given["reasoning"])
+    own.pop("effort", None)
     return {**chosen, **own} or None
 
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
-    own = dict(given["text"])
+    own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
@@ -5471,992 +7342,6 @@ def _strict_item(item: Item) -> Item:
         return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.recovery
-#
-# What to do after a refusal: wait and send again, or repair the request.
-#
-# Requests are sent again as OpenAI's Python client does it
-# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
-# retrying cannot restore.
-#
-# Nobody knows all that a server may refuse, so what to change is found from what the
-# refusal names: an item or a tool by its place, in `param` or in the words (gateways
-# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
-# few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent, once.
-# --------------------------------------------------------------------------------------
-
-
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-
-
-class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
-
-    max_retries: int = 2
-    max_wait: float = 60.0
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
-) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
-    if attempt >= policy.max_retries or not _is_retried(failure):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if failure.retry_after is None else failure.retry_after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(failure: Failure) -> bool:
-    words = {failure.error.code, failure.error.type}
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
-        return False
-    if failure.should_retry is not None:
-        return failure.should_retry
-    if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.place
-        return is_nameless or bool(words & _RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-_MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-"""Statuses that are not about what the request says."""
-_LASTING_CODES = (
-    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
-"""Codes whose cause no change of the request removes."""
-_UNREAD = "invalid_encrypted_content"
-_UNREADABLE = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNKNOWN = re.compile(
-    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
-    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
-    r"|additional properties",
-    re.IGNORECASE,
-)
-_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
-_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
-_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
-_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
-"""Paths whose loss would change what the person asked for."""
-
-_REPAIRED = {
-    "reasoning": "The server could not read earlier reasoning of this chat: answering "
-    "without it.",
-    "reasoning_text": "The server does not take its reasoning back: answering without.",
-    "kind": "Earlier runs of code are no longer there: answering without them.",
-    "plain": "The server refused this chat as it was: only its texts and tool results "
-    "were sent.",
-}
-_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
-
-
-class _Refusal(NamedTuple):
-    """What was sent, and what the server said about it."""
-
-    payload: Mapping[str, Any]
-    rows: list[tuple[str, Item]]
-    """The name of each item as it was, and the item as it was sent."""
-    error: ApiError
-    done: Sequence[Repair]
-
-    @property
-    def last(self) -> str:
-        """The name of the last item."""
-        return self.rows[-1][0] if self.rows else ""
-
-    @property
-    def tools(self) -> Iterator[Item]:
-        """The tools that were sent, also those of items and in namespaces."""
-        return all_tools(declared_tools(self.payload))
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the server does not know what it names."""
-        code, words = self.error.code or "", self.error.message
-        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
-
-
-def find_repair(
-    request: ResponsesRequest, failure: Failure, done: int = 0
-) -> Status | None:
-    """Return the repair of `request` after a refusal, with the sentence that tells it.
-
-    `done` is how many the request has got since it was built. A 404 that names nothing is
-    about the address.
-    """
-    error, repairs = failure.error, request.repairs
-    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
-        return None
-    rows = repair_items(request.items(), repairs)
-    refusal = _Refusal(request.payload(), rows, error, repairs)
-    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
-        return found
-    is_lost = failure.status == 404 and not error.place
-    if failure.status is None or is_lost or _is_retried(failure):
-        return None
-    plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*repairs, plain])
-    sent = [[item for _, item in some] for some in (changed, rows)]
-    return _told(plain) if changed and sent[0] != sent[1] else None
-
-
-def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
-    """Return what to try when retries did not help.
-
-    Searches for tools are known to end in a `server_error` again and again
-    (docs/reference/responses-api.md, "Function tools").
-    """
-    if failure.error.code != "server_error" and (failure.status or 0) < 500:
-        return None
-    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
-    found = _best(refusal, map(_tool, _searches(refusal)))
-    return found._replace(is_lasting=False) if found else None
-
-
-def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
-    """Return the first that was not done, nor gives back what one took away."""
-    given_up = {(one.target, one.value) for one in refusal.done if one.value}
-    for found in repairs:
-        repair = found.repair or Repair("", "")
-        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
-            return found
-    return None
-
-
-def _told(repair: Repair) -> Status:
-    return Status(_REPAIRED[repair.action], repair)
-
-
-def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    """Yield what may help, the best first."""
-    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
-    for find in (*first, *_FINDERS):
-        yield from find(refusal)
-
-
-def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning_text", ""))
-
-
-def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == _UNREAD:
-        yield from _unread_reasoning(refusal)
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
-    if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} were sent as plain text."
-        kind = f"function_call:{call[1]}@{refusal.last}"
-        yield Status(sentence, Repair("kind", kind))
-    refused = words.partition("upported values")[0]
-    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
-    if "not found in 'tools'" in words:
-        yield _lower(ADDED_TOOLS)
-    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream")
-
-
-def _lower(kind: str) -> Status:
-    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
-
-
-def _refused_sentence(refused: str) -> str:
-    return f"The model's server does not take {refused}: answering without it."
-
-
-def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
-    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", refusal.last))
-
-
-def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.code in PICTURE_CODES:
-        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
-        for newest in places[-1:]:
-            yield from _item(refusal, newest)
-
-
-def _find_place(
-    payload: Mapping[str, Any], error: ApiError
-) -> tuple[str, int, str, Item] | None:
-    """Return the list, the number, the path and the item that a refusal names."""
-    found = error.place
-    rows = payload.get(found[1]) or () if found else ()
-    if found is None or int(found[2]) >= len(rows):
-        return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
-
-
-def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    """Return the name or type of the item or tool whose place a refusal names.
-
-    Most runs have no error, and a payload may be large.
-    """
-    found = error.place and _find_place(request.payload(), error)
-    if not found:
-        return ""
-    where, number, _, named = found
-    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
-
-
-def _by_place(refusal: _Refusal) -> Iterator[Status]:
-    found = _find_place(refusal.payload, refusal.error)
-    if found is None:
-        return
-    where, number, path, named = found
-    keys = re.findall(r"[a-z_]+", path)
-    is_named = bool(refusal.error.param)
-    if inner := _INNER_TOOL.match(path):
-        tools = content_parts(named.get("tools"))[int(inner[1]) :]
-        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
-    elif item_type(named) == "namespace":
-        yield from map(_tool, _searches(refusal))
-    if refusal.is_unknown and keys:
-        target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(
-            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
-        )
-    elif where == "tools":
-        yield _tool(named)._replace(is_named=is_named)
-    else:
-        yield from _item(refusal, number)
-
-
-def _by_id(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of the items that have an id which the server names."""
-    named = set(_NAMED_ID.findall(refusal.error.message))
-    for number, (_, item) in enumerate(refusal.rows):
-        if named and named & {item.get("id"), item.get("call_id")}:
-            yield from _item(refusal, number)
-
-
-def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    """Yield the repairs of one item; what people wrote always stays."""
-    target, sent = refusal.rows[number]
-    if (kind := item_type(sent)) in APPENDED:
-        yield _lower(kind)
-        return
-    if has_plain_reasoning(sent):
-        yield _told(Repair("reasoning_text", ""))
-        return
-    noun = kind.replace("_", " ")
-    as_text = f"One earlier {noun} was sent as plain text."
-    if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target))
-    elif kind == "message" and plain_item(sent) != sent:
-        yield Status(as_text, Repair("text", target))
-    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
-        words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_paired(sent):
-        yield Status(as_text, Repair("item", target))
-    elif sent.get("role", "assistant") == "assistant":
-        words = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(words, Repair("item", target))
-
-
-def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.param in _parameter_paths(refusal):
-        yield _parameter(refusal, refusal.error.param)
-
-
-def _parameter_paths(refusal: _Refusal) -> list[str]:
-    """Return the parameters that can be left out, inner ones first.
-
-    Without `store` the API would store the answer.
-    """
-    payload = refusal.payload
-    inner = [
-        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
-    ]
-    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
-    kept.add("" if refusal.is_unknown else "store")
-    return [path for path in (*inner, *payload) if path not in kept]
-
-
-def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
-    words = refusal.error.message
-    quoted = {*_QUOTED.findall(words)}
-    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in _parameter_paths(refusal):
-        if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path)
-
-
-def _parameter(refusal: _Refusal, path: str) -> Status:
-    """Return the repair of a parameter: an effort gets the nearest that is named."""
-    now = parameter_at(refusal.payload, path.split("."))
-    value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _refused_sentence(path)
-    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
-        new = json.dumps(nearest)
-        sentence = f"The model does not have this effort: answering with {nearest}."
-    elif path == "stream":
-        sentence = "The model may not stream here: the answer comes in one piece."
-    repair = Repair("parameter", path, value, new)
-    return Status(sentence, repair, is_named=refusal.error.param == path)
-
-
-def _nearest_effort(asked: object, error: ApiError) -> str | None:
-    quoted = {*_QUOTED.findall(error.message)} - {asked}
-    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
-    if asked not in REASONING_EFFORTS or not named:
-        return None
-    place = REASONING_EFFORTS.index
-    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
-
-
-def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, label or type.
-
-    A server that cannot be reached may be there again soon. The type of the error names
-    the tool of whose options one does not do.
-    """
-    error = refusal.error
-    words = {*_QUOTED.findall(error.message)}
-    if error.code == "invalid_value":
-        words.add(str(error.type).removesuffix("_user_error"))
-    for tool in refusal.tools:
-        if tool_name(tool) in words:
-            is_down = "retrieving tool list" in error.message
-            yield _tool(tool)._replace(is_lasting=not is_down)
-
-
-def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in refusal.tools if t.get("type") == "tool_search")
-
-
-def _tool(tool: Item) -> Status:
-    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
-    return Status(sentence, Repair("tool", json_digest(tool)))
-
-
-_FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
-    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
-)
-"""What may help, the best first."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._ended: set[TextPlace] = set()
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        self._deltas.setdefault(part, []).append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        kind, _ = part
-        growing = [
-            other
-            for other in self._deltas
-            if other[0] == kind and other not in self._ended
-        ]
-        own = [other for other in growing if other == part]
-        matched, shown = self._match(own, text)
-        if shown < len(text) and len(growing) > len(own):
-            all_matched, all_shown = self._match(growing, text)
-            if all_shown > shown:
-                matched, shown = all_matched, all_shown
-        for other in matched:
-            del self._deltas[other]
-        self._deltas[part] = [text]
-        self._ended.add(part)
-        return self._rest(part, text, shown, is_known=bool(growing))
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
-    """
-
-    def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
-    ) -> None:
-        """Number items from `first_index` on.
-
-        `taken_call_ids` are those of the calls of earlier responses.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._known_call_ids = set(taken_call_ids)
-        self._own_call_ids: dict[str, str] = {}
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self._fail("error", event.error)
-        return []
-
-    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
-        """Take the second of the two events with which a stream is refused.
-
-        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
-        the other way round, and only the second one has the reason.
-        """
-        kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
-        return []
-
-    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
-        """End with `error`, or with what an earlier event named as the reason."""
-        first = self.refusal or ApiError()
-        if first != ApiError():
-            notice = first.notice if any(first.notice) else error.notice
-            error = first._replace(notice=notice)
-        self.refusal = error
-        self.trace = self.trace._replace(error=error)
-        self.ending = ending_of_failure(kind, error)
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
-            return None
-        return place if place in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
-
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
-            events = self._start(index, item, [item_id])
-        if place not in self._open:
-            return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
-        if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
-
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
-        events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
-        self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
-
-    def _with_own_call_id(self, item: Item) -> Item:
-        """Return a call under an id that no earlier response has.
-
-        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
-        output would answer the first call of that name. The id is a function of the ids
-        before it; once stored, it is sent again as it is. A call that comes twice in
-        this response has one id.
-        """
-        call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
-            return item
-        own_id = self._own_call_ids.get(call_id)
-        if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
-            self._known_call_ids.add(own_id)
-            self._own_call_ids[call_id] = own_id
-        return item if own_id == call_id else {**item, "call_id": own_id}
-
-    def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
-        else:
-            self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
-
-
-_REFUSED_TWICE = ("error", "failed")
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject) -> Ending:
-    """Return how a response ended that did not fail.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -7133,7 +8018,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -7155,18 +8043,13 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
+        if may_be_repaired(failure):
+            sent = self.request.sent()
+            trial = find_repair(sent, failure, self._repaired)
+            if trial:
+                return self._repair(trial, named_subject(sent, failure.error)), 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -7177,6 +8060,14 @@ class Attempts:
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, trial: Trial, subject: str) -> Status:
+        """Change the request; return the status that tells it."""
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
 
 
 _STANDARD_TIER = (
@@ -8043,6 +8934,129 @@ def _name(call: Item) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
 #
 # Output items of earlier responses, as they are sent again.
@@ -8513,6 +9527,48 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.storage.signature
 #
 # Signatures of what is stored in a chat, which its owner can read and change.
@@ -8829,9 +9885,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -8843,17 +9899,26 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:
@@ -8955,7 +10020,7 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 # replaces a top-level key whole and several answers can be written at the same time:
 #
 #     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 #
 # Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -9033,7 +10098,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -9041,7 +10106,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -9066,20 +10131,10 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     return records
 
 
-_MAX_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (
-        row for value in values for row in as_list(as_mapping(value).get("repairs"))
-    )
-    repairs: dict[Repair, None] = {}
-    for row in islice(rows, _MAX_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                repairs[Repair(action, target)] = None
-    return tuple(repairs)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
 def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
@@ -9896,8 +10951,8 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -14051,6 +15106,9 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = ignore
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = ignore
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
 
     @property
     def sign(self) -> Sign:
@@ -15578,6 +16636,18 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     )
 
 
+def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+    """Say whether a request has only what the administrator's valves set.
+
+    Tools are those of the chat; what a caller may set is in the body.
+    """
+    sent = prepared.request
+    body = {"temperature": request.persona.guide.temperature}
+    text = sent.instructions or ""
+    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
 def _resolve_calling_model(name: str) -> ResolvedModel:
     """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)
@@ -16558,9 +17628,16 @@ class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Send nothing yet."""
+        """Send nothing yet; what the server refused before is left out at once."""
         self._settings = request
-        self._request = prepared.request
+        self._prepared = prepared
+        self._memory = request.repairs or RepairMemory()
+        self._scope = RepairScope(
+            request.endpoint.account(), prepared.request.model, request.user_id
+        )
+        known = self._memory.repairs(self._scope)
+        self._request = prepared.request.model_copy(update={"repairs": known})
+        self._trials = RunTrials()
         self._tools_ran = prepared.earlier_rounds.is_continuation
 
     async def generate(
@@ -16581,18 +17658,21 @@ class ResponsesProvider:
         events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.repair:
-                    self._add_repair(event.repair)
+                self._follow_repairs(event)
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
                     yield event
         self._tools_ran = True
 
-    def _add_repair(self, repair: Repair) -> None:
-        """Change later requests of this run in the same way."""
-        repairs = (*self._request.repairs, repair)
-        self._request = self._request.model_copy(update={"repairs": repairs})
+    def _follow_repairs(self, event: RunEvent) -> None:
+        """Change later requests of this run, too; remember what helped."""
+        if isinstance(event, Status) and event.trial:
+            repairs = (*self._request.repairs, event.trial.repair)
+            self._request = self._request.model_copy(update={"repairs": repairs})
+        configured = partial(is_as_valves_say, self._settings, self._prepared)
+        for trial in self._trials.note(event):
+            self._memory.learn(self._scope, trial, configured)
 
     def _tool_choice(self, may_call: bool) -> object:
         """Return what the next request says about calls.
@@ -18006,6 +19086,7 @@ class AgentInput(NamedTuple):
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -18051,6 +19132,8 @@ def build_agent_request(
         log=log.line,
         debug=valves.DEBUG,
         on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
     )
 
 
@@ -18935,6 +20018,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
+        self._repairs = RepairMemory()
         self._shown_notices = hourly_texts()
         self._secret = ""
         """What signs the context while there is no API key."""
@@ -18992,6 +20076,7 @@ class Pipeline:
             caller=caller,
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
+            repairs=self._repairs,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:

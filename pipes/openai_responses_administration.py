@@ -371,9 +371,7 @@ def new_ulid() -> str:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
 
 class SafetyNotice(NamedTuple):
@@ -401,6 +399,8 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
     notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -408,9 +408,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -547,8 +547,12 @@ def read_api_error(wire: object) -> ApiError:
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
@@ -1357,7 +1361,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -2811,6 +2815,17 @@ def item_type(item: JsonObject) -> str:
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
+
+
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
 def kind_of(item: JsonObject) -> _ItemKind:

@@ -4,9 +4,11 @@ An item stays the dict that the API sent; unknown fields are sent back unchanged
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from openai_responses.clock import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
@@ -124,6 +126,17 @@ def item_type(item: JsonObject) -> str:
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
+
+
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
 def kind_of(item: JsonObject) -> _ItemKind:

@@ -228,15 +228,12 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-_MOST_REASONS = 50
-
-
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
-        if not meant and len(dropped) < _MOST_REASONS:
-            dropped.update(removed)
+        meant = removed.keys() <= {"turn_boundary"}
+        if not meant:
+            call.capabilities.count_dropped(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)

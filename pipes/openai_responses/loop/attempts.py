@@ -54,17 +54,13 @@ from openai_responses.loop.events import (
     Status,
     Trace,
 )
-from openai_responses.loop.recovery import (
-    RetryPolicy,
-    find_repair,
-    last_repair,
-    named_place,
-    retry_wait,
-)
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
+from openai_responses.repairs.finding import Trial, find_repair, may_be_repaired
+from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
@@ -218,7 +214,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -240,18 +239,13 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
+        if may_be_repaired(failure):
+            sent = self.request.sent()
+            trial = find_repair(sent, failure, self._repaired)
+            if trial:
+                return self._repair(trial, named_subject(sent, failure.error)), 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -262,6 +256,14 @@ class Attempts:
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, trial: Trial, subject: str) -> Status:
+        """Change the request; return the status that tells it."""
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
 
 
 _STANDARD_TIER = (

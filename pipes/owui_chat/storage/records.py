@@ -4,7 +4,7 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+        {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 
 Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -24,7 +24,6 @@ A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from openai_responses.clock import hex_digest
@@ -39,7 +38,7 @@ from openai_responses.items import (
     item_type,
 )
 from openai_responses.json_input import JsonObject, as_list, as_mapping
-from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
+from openai_responses.repairs.chat_repairs import ChatRepair, read_chat_repairs
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
@@ -102,7 +101,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -110,7 +109,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -135,20 +134,10 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     return records
 
 
-_MAX_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (
-        row for value in values for row in as_list(as_mapping(value).get("repairs"))
-    )
-    repairs: dict[Repair, None] = {}
-    for row in islice(rows, _MAX_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                repairs[Repair(action, target)] = None
-    return tuple(repairs)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
 def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:

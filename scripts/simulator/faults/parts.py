@@ -40,10 +40,7 @@ LOOKUP_WORDS = (
 )
 PHRASES = {
     "code_interpreter_call": "Container is expired.",
-    "function_call": (
-        "Missing namespace for function_call '{name}'. It does not exist in the "
-        "default namespace."
-    ),
+    "function_call": "The input holds a function call that cannot be read.",
     "configuration_update": (
         "The 'configuration_update' item type is not supported with pro or tournament "
         "models."
@@ -147,7 +144,7 @@ class RefusedPart:
         if words is None:
             return None
         id = item.get("call_id") or item.get("container_id") or read_item_id(item) or ""
-        phrase = PHRASES.get(kind, "").format(name=item.get("name"))
+        phrase = PHRASES.get(kind, "")
         return _Place(path, words, id, ID_WORDS.get(kind, LOOKUP_WORDS), phrase)
 
     def _item_words(self, path: str, item: Item) -> Refusal | None:

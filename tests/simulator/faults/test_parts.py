@@ -194,7 +194,7 @@ async def test_phrases(client: Any) -> None:
     }
     cases: dict[str, tuple[Callable[..., RefusedPart], str, Any]] = {
         "Container is expired.": (refuse_item, "code_interpreter_call", {}),
-        "Missing namespace for function_call 'get_weather'": (
+        "The input holds a function call that cannot be read.": (
             refuse_item,
             "function_call",
             {},
