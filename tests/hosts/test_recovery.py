@@ -47,7 +47,7 @@ async def recovering_pipe(
     Nor is its patience: half a minute is the least that the valve takes.
     """
     models = {"MODEL_ID": "gpt-6.2-sol, gpt-5.2"}
-    source = pipe_source.replace("(value, 30, 900, 300)", "(value, 1, 900, 300)")
+    source = pipe_source.replace("ge=30,", "ge=1,")
     assert source != pipe_source
     await install_pipe(admin, PIPE, source, pipe_valves | models)
     yield
@@ -244,7 +244,7 @@ async def test_attempts_that_fail_before_anything_is_shown(
         assert sum(map(bool, counts)) == 2 + fault.usage
 
     simulator.faults.append(FailedStart("stall", text="Silence"))
-    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=30)):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=1)):
         silent = await tab.send(MODEL, "sim:short Silence")
     assert silent.error is None
     [line] = told(silent)
