@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import release
 from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
@@ -24,11 +25,11 @@ from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
 from hosts.users import EVERYBODY_READS, User
 from progress import Progress
+from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake, lines, take_tour
 from two_turns import check_two_turns
 
-FUNCTION_ID = release.PIPE_ID
 HOSTED_TOOLS = (
     "ENABLE_WEB_SEARCH",
     "ENABLE_IMAGE_GENERATION",
@@ -92,23 +93,26 @@ async def demo(options: argparse.Namespace) -> int:
 
 
 async def install_release(admin: User, valves: Json) -> list[str]:
-    """Install what people import; the ids of the pipe's models."""
-    for one in read_release(release.FUNCTIONS):
+    """Install what people import, made of the present sources; the ids of the models."""
+    with TemporaryDirectory() as folder:
+        release.write(Path(folder))
+        functions = read_import(Path(folder) / FUNCTIONS)
+        models = read_import(Path(folder) / MODELS)
+    for one in functions:
         await admin.install_function(one["id"], one["content"], one["name"])
-    stored = await admin.valves(FUNCTION_ID)
-    await admin.set_valves(FUNCTION_ID, stored | valves)
+    stored = await admin.valves(PIPE_ID)
+    await admin.set_valves(PIPE_ID, stored | valves)
     await install_lake(admin, EVERYBODY_READS)
-    models = read_release(release.MODELS)
     for model in models:
         model["meta"]["toolIds"] = [LAKE]
     await admin.call("POST", "/api/v1/models/import", {"models": models})
     listed = [model["id"] for model in await admin.models()]
-    return [model for model in listed if model.startswith(f"{FUNCTION_ID}.")]
+    return [model for model in listed if model.startswith(f"{PIPE_ID}.")]
 
 
-def read_release(path: str) -> list[Json]:
+def read_import(file: Path) -> list[Json]:
     """One of the files that people import."""
-    read: list[Json] = json.loads((release.ROOT / path).read_text("utf-8"))
+    read: list[Json] = json.loads(file.read_text("utf-8"))
     return read
 
 

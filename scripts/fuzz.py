@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 # Run as a file, Python looks for modules in this file's folder alone.
@@ -138,7 +138,6 @@ class FuzzedChat:
 
     async def _ask(self, turn: int) -> list[Json]:
         ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
-        self._request.state = SimpleNamespace()
         user = {"id": "user-1", "name": "Ada", "role": "user"}
         offered = TOOL_NAMES[: self._dice.randint(1, len(TOOL_NAMES))]
         body = {

@@ -25,7 +25,7 @@ import tempfile
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -108,7 +108,6 @@ class Chat:
         self.host.chats.rows["chat-1"] = Row("user-1", {"title": "Others"})
         ids = {"chat_id": "chat-1", "message_id": f"m-{self.turns}", "session_id": "s"}
         request = host_request()
-        request.state = SimpleNamespace()
         spec = describe_tool("get_weather")["function"]
         tool = {"tool_id": "t", "callable": host_callable(self._run), "spec": spec}
         answer = await self.pipe.pipe(

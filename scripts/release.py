@@ -1,35 +1,24 @@
-"""Build the files that people download, or check that they are current.
+"""Write the files that people download, or check them.
 
-python scripts/release.py                  writes release/ from the built files
-python scripts/release.py --check          writes nothing; exit status 1 names what is stale
+python scripts/release.py                  writes release/ from the sources, for a release
+python scripts/release.py --check          exit status 1 if release/ contradicts itself
 python scripts/release.py --verify FILE    whether a packed file holds the built source
 
 `release/` is in the repository, because installing must not need more than a download.
+It changes only for a release. Both checks need the standard library alone.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+RELEASE = ROOT / "release"
 sys.path[:0] = [str(ROOT / "pipes")]
 
-from bundling.targets import TARGETS  # noqa: E402 - the path first
-from owui_manifold.config import comma_list  # noqa: E402
-from owui_manifold.valves import Valves  # noqa: E402
-from releasing.imports import functions_file, models_file  # noqa: E402
-from releasing.packed import PackedError, pack, unpack  # noqa: E402
-
-PIPE_ID = "openai_responses"
-ADMINISTRATION_ID = "openai_responses_administration"
-"""The pipe looks for a filter of this id."""
-READABLE = "pipes/openai_responses_manifold.py"
-FUNCTIONS = "release/openai_responses.json"
-ADMINISTRATION = "release/openai_responses_administration.json"
-MODELS = "release/openai_responses_models.json"
-PACKED = "release/openai_responses_packed.py"
-FILTERS = [target for target in TARGETS if "owui_controls" in target.packages]
+from releasing.contents import PIPE_ID, READABLE, check_release  # noqa: E402 - the path
+from releasing.packed import PackedError, read_packed, unpack  # noqa: E402 - the path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,60 +29,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.verify:
         return verify(options.verify)
-    stale = [(path, text) for path, text in files() if not is_current(path, text)]
-    for path, text in stale:
-        if options.check:
-            message = f"{path} is stale; run: python scripts/release.py"
-            print(message, file=sys.stderr)
-            continue
-        (ROOT / path).parent.mkdir(exist_ok=True)
-        (ROOT / path).write_text(text, "utf-8")
-        print(f"wrote {path} ({len(text.encode()):,} bytes)")
-    return 1 if options.check and stale else 0
+    if options.check:
+        return check(RELEASE)
+    write(RELEASE)
+    for file in sorted(RELEASE.iterdir()):
+        print(f"{file.name} ({file.stat().st_size:,} bytes)")
+    return 0
 
 
-def files() -> Iterator[tuple[str, str]]:
-    """Every file of the release, with what belongs into it."""
-    pipe, switches = (ROOT / READABLE).read_text("utf-8"), filters()
-    models = comma_list(Valves().MODEL_ID)
-    yield FUNCTIONS, functions_file({PIPE_ID: pipe, **switches})
-    administration = (ROOT / "pipes" / f"{ADMINISTRATION_ID}.py").read_text("utf-8")
-    yield ADMINISTRATION, functions_file({ADMINISTRATION_ID: administration})
-    yield MODELS, models_file(PIPE_ID, models, switches)
-    yield PACKED, pack(pipe, READABLE)
+def write(folder: Path) -> None:
+    """Write all files of a release into a folder, made of the sources as they are.
+
+    This needs pydantic, which the checks do not; hence the import in here.
+    """
+    from releasing.files import write_release  # noqa: PLC0415 - see above
+
+    write_release(folder)
 
 
-def filters() -> dict[str, str]:
-    """The built switches by the ids that they are installed under."""
-    paths = (ROOT / target.output for target in FILTERS)
-    return {path.stem: path.read_text("utf-8") for path in paths}
-
-
-def is_current(path: str, text: str) -> bool:
-    """Whether a file is there as it should be; zlib's versions write other bytes."""
-    if not (ROOT / path).exists():
-        return False
-    found = (ROOT / path).read_text("utf-8")
-    if path != PACKED or found == text:
-        return found == text
-    try:
-        return unpack(found) == unpack(text)
-    except PackedError:
-        return False
+def check(folder: Path) -> int:
+    """Say what is wrong with the files of a release."""
+    complaints = list(check_release(folder))
+    for complaint in complaints:
+        print(complaint, file=sys.stderr)
+    return 1 if complaints else 0
 
 
 def verify(packed: Path) -> int:
-    """Say whether a packed file holds the built source of this repository."""
+    """Say whether a packed file holds a built source of this checkout, and only that."""
     try:
-        source = unpack(packed.read_text("utf-8"))
-    except (PackedError, OSError, UnicodeDecodeError) as error:
+        text = read_packed(packed)
+        readable = readable_of(text)
+        source = unpack(text, readable)
+    except (PackedError, OSError) as error:
         print(f"{packed}: {error}", file=sys.stderr)
         return 1
-    if source != (ROOT / READABLE).read_text("utf-8"):
-        print(f"{packed} holds another source than {READABLE}.", file=sys.stderr)
+    if source != (ROOT / readable).read_text("utf-8"):
+        print(
+            f"{packed} holds another source than {readable} has here. A file of a "
+            "release is compared in a checkout of its tag.",
+            file=sys.stderr,
+        )
         return 1
-    print(f"{packed} holds {READABLE}, byte for byte.")
+    print(f"{packed} holds {readable}, byte for byte, and nothing else.")
     return 0
+
+
+def readable_of(text: str) -> str:
+    """Return the path of the built file that a packed file says it is."""
+    for readable in READABLE.values():
+        if f"\nThis is {readable}, compressed" in text:
+            return readable
+    return READABLE[PIPE_ID]
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ says is made up, everything else is what a person sees.
 
 import argparse
 import asyncio
+import json
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -29,15 +30,16 @@ from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import valves_changed
+from hosts.switches import SWITCHES
 from hosts.users import EVERYBODY_READS
 from hosts.valves_dialog import fill_valves
+from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs/pictures"
-PIPE = release.PIPE_ID
-MODEL = f"{PIPE}.gpt-6.1-sol"
+MODEL = f"{PIPE_ID}.gpt-6.1-sol"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 340}
 MIDDLE = {"width": 1100, "height": 600}
@@ -91,7 +93,9 @@ async def make_pictures(folder: Path) -> None:
         chromium = await running.enter_async_context(Chromium())
         chat = await running.enter_async_context(ChatPage(server.admin, chromium))
         studio = Studio(chat, folder)
-        await show_installation(studio, simulator)
+        files = Path(running.enter_context(TemporaryDirectory()))
+        release.write(files)
+        await show_installation(studio, simulator, files)
         await show_chat(studio, simulator)
         await show_switches(studio)
         await show_user_valves(studio)
@@ -103,28 +107,28 @@ async def make_pictures(folder: Path) -> None:
             raise PictureError(f"The page had errors: {errors}")
 
 
-async def show_installation(studio: Studio, simulator: Simulator) -> None:
-    """The steps of the README."""
+async def show_installation(studio: Studio, simulator: Simulator, files: Path) -> None:
+    """The steps of the README, with the files of a release."""
     pages = AdminPages(studio.chat)
     await pages.open_functions()
     await pages.open_create_menu()
     await studio.take("install-1-import", FLAT)
     await pages.page.keyboard.press("Escape")
-    await pages.choose_functions(ROOT / release.FUNCTIONS)
+    await pages.choose_functions(files / FUNCTIONS)
     await pages.import_functions()
     await pages.open_functions()
-    dialog = await pages.open_valves(PIPE)
+    dialog = await pages.open_valves(PIPE_ID)
     await fill_valves(pages.page, dialog, {"Api Key": simulator.api_key})
     await studio.take("install-2-key")
     await dialog.get_by_role("button", name="Close").click()
     # The picture needs no address, the simulator does.
     values = {"Base Url": simulator.base_url, "Api Key": simulator.api_key}
-    await pages.set_valves(PIPE, values)
-    for function_id in (PIPE, *release.filters()):
+    await pages.set_valves(PIPE_ID, values)
+    for function_id in (PIPE_ID, *SWITCHES):
         await pages.enable(function_id)
     await studio.take("install-3-enable", FLAT)
     await pages.open_models()
-    await pages.import_models(ROOT / release.MODELS)
+    await pages.import_models(files / MODELS)
     await studio.take("install-4-models")
 
 
@@ -133,7 +137,7 @@ async def show_chat(studio: Studio, simulator: Simulator) -> None:
     page, admin = studio.chat.page, studio.chat.user
     await install_lake(admin, EVERYBODY_READS)
     simulator.default_scenario = "swim,delay=60"
-    async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
+    async with valves_changed(admin, PIPE_ID, ENABLE_WEB_SEARCH=True):
         await page.goto(f"{admin.url}/?models={MODEL}&tools={LAKE}")
         await page.wait_for_selector("#chat-input")
         await studio.chat.ask("Can I swim in the lake at Zürich this afternoon?")
@@ -169,7 +173,7 @@ async def show_user_valves(studio: Studio) -> None:
 async def show_picture(studio: Studio, simulator: Simulator) -> None:
     """A picture that the model drew."""
     simulator.default_scenario = "postcard,delay=60"
-    async with valves_changed(studio.chat.user, PIPE, ENABLE_IMAGE_GENERATION=True):
+    async with valves_changed(studio.chat.user, PIPE_ID, ENABLE_IMAGE_GENERATION=True):
         await studio.chat.open_model(MODEL)
         await studio.chat.ask("Draw the lake in the evening.")
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
@@ -207,7 +211,7 @@ async def show_agent_work(
         await asyncio.to_thread(subprocess.run, download, check=True)
         more = {
             "SANDBOX": True,
-            "SANDBOX_WHEELS": wheels,
+            "SANDBOX_OPTIONS": json.dumps({"wheels": wheels}),
             "OPEN_WEBUI_URL": admin.url,
             "OPEN_WEBUI_API_KEY": admin.token,
             "DELEGATION": True,

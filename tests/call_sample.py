@@ -57,7 +57,6 @@ def call_of(
     valves: Valves,
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
-    state: Any = None,
     host: HostContext | None = None,
 ) -> PipeCall:
     """A call of a new pipe for a stored chat; its log keeps every line.
@@ -71,7 +70,6 @@ def call_of(
         body,
         who,
         config,
-        SimpleNamespace() if state is None else state,
         AccountCapabilities(),
         RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         context,

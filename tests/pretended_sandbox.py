@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from subprocess import PIPE
 
-from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     ProcessHandle,
     SandboxLimits,
     SandboxUnavailable,
 )
+from toolbox.sandbox.processes import ChildProcess, start_process
 
 CONFINED = {
     "capabilities": 0,

@@ -10,8 +10,14 @@ import ulid
 
 from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
-from openai_responses.items import Item, is_call, item_texts, item_type
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
+from openai_responses.loop.events import (
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    Status,
+    ToolOutput,
+)
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import output_item, tool_error
 from openai_responses.requests.replay import Origin, is_approval_request
@@ -43,9 +49,7 @@ from signing import SIGN
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
-AUTHOR = RecordScope(
-    "openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True, delegates=True
-)
+AUTHOR = RecordScope("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -168,6 +172,39 @@ def run_with_tools(
     return [*first[:-1], *answered, *text, ended._replace(output=items)]
 
 
+def joined_rounds(rounds: Sequence[Sequence[RunEvent]]) -> list[RunEvent]:
+    """What one run reports that answers the calls of each round."""
+    events: list[RunEvent] = []
+    output: list[Item] = []
+    last = RunDone(CUT)
+    for round_events in rounds:
+        *parts, ended = round_events
+        assert isinstance(ended, RunDone)
+        first = len(output)
+        events += [_shifted(part, first) for part in parts]
+        output += ended.output
+        for item in open_calls(ended.output):
+            answer = answered_call(item)
+            events.append(ToolOutput(len(output), answer))
+            output.append(answer)
+        last = ended
+    return [*events, last._replace(output=tuple(output))]
+
+
+def _shifted(event: RunEvent, first: int) -> RunEvent:
+    """An event of a response as one of the whole run, where it began at `first`."""
+    if isinstance(event, ResponseDone | Status | RunDone):
+        return event
+    return event._replace(output_index=event.output_index + first)
+
+
+def answered_call(item: Item) -> Item:
+    """The output of a call, as it is sent."""
+    text = f"output of {item['call_id']}"
+    kind = f"{item_type(item)}_output"
+    return {"type": kind, "call_id": item["call_id"], "output": text}
+
+
 def run_of_transcript(name: str) -> list[RunEvent]:
     """What the run of a transcript reports."""
     return _reported(_parsed((STREAMS / name).read_bytes()))
@@ -264,10 +301,9 @@ class Page:
 
 @dataclass
 class Told:
-    """What one round of a message showed and kept."""
+    """What the run of a message showed and kept."""
 
     view: NativeRenderer
-    pending: list[Item]
     chunks: list[dict[str, Any]] = field(default_factory=list)
     written: list[Record] = field(default_factory=list)
 
@@ -279,19 +315,17 @@ class Told:
 
 def tell(
     events: Sequence[RunEvent],
-    pending: Iterable[Item] = (),
     author: RecordScope = AUTHOR,
     ids: Ids | None = None,
     in_output: bool = False,
 ) -> Told:
-    """Keep and show a run, as the pipe does where the host runs the tools.
+    """Keep and show a run, as the pipe does.
 
     With `in_output` the records go into the message's own output.
     """
     scope = author._replace(carrier="output") if in_output else author
-    recorder = Recorder(scope, ids or Ids(), pending)
-    told = Told(NativeRenderer(lambda: 100.0, HostedItems), recorder.pending)
-    for event in recorded(events, recorder):
+    told = Told(NativeRenderer(lambda: 100.0, HostedItems))
+    for event in recorded(events, Recorder(scope, ids or Ids())):
         if not isinstance(event, NewRecord):
             told.chunks += told.view.render(event)
             continue
@@ -300,7 +334,6 @@ def tell(
         if in_output:
             value = write_records({record.ulid: record}, SIGN)
             told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
-    told.pending = recorder.pending
     return told
 
 

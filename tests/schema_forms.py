@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from openai_responses.json_input import JsonBudget
+from openai_responses.json_input import JsonBudget, JsonTooLarge
 from openai_responses.loop.arguments import check_arguments
-from openai_responses.requests.json_schema import MOST_STRICT_WORK, function_parameters
+from openai_responses.requests.json_schema import MAX_STRICT_WORK, function_parameters
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -14,9 +14,15 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the form for strict mode, None if the schema is not simple."""
-    made, is_strict = function_parameters(schema, JsonBudget(MOST_STRICT_WORK))
-    return made if is_strict else None
+    """Return the form for strict mode, None if the schema is not simple.
+
+    A schema that is too large to be sent has no form at all.
+    """
+    try:
+        form, is_strict = function_parameters(schema, JsonBudget(MAX_STRICT_WORK))
+    except JsonTooLarge:
+        return None
+    return form if is_strict else None
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:

@@ -8,8 +8,8 @@ from owui_chat.storage.signature import Sign, sign_object
 from owui_manifold.store import ChatKeys
 from stand_in_host import SERVER_SECRET
 
-KEYS = ChatKeys(SERVER_SECRET, "user-1")
-"""The keys of the user who asks in most tests."""
+KEYS = ChatKeys(SERVER_SECRET, "user-1", "chat-1")
+"""The keys of the chat that most tests ask in."""
 
 assert KEYS.sign is not None
 SIGN: Sign = KEYS.sign

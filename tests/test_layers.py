@@ -48,18 +48,12 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.models",
         "openai_responses.transport",
     },
-    "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses"},
-    "toolbox.mcp": {"toolbox", "openai_responses", "openai_responses.transport"},
-    "toolbox.openapi": {"toolbox", "openai_responses"},
-    "toolbox.sandbox": {"toolbox"},
+    "toolbox.sandbox": set(),
     "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
-    "gpt5_agent.tools": {"gpt5_agent", "owui_chat", "toolbox"} | API_RUN,
+    "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
-    "gpt5_agent.shell": AGENT
-    | {"shells", "toolbox", "toolbox.mcp", "toolbox.openapi", "toolbox.sandbox"}
-    | CHAT
-    | API_RUN,
-    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "toolbox"} | CHAT | API_RUN,
+    "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
+    "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
     "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
     "simulator.faults": {"simulator", "simulator.checks", "simulator.scenarios"},
@@ -74,7 +68,10 @@ EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
 HOST_MODULES = {"owui_manifold.host", "owui_administration.host"}
-SESSION_MODULES = {"openai_responses.transport.connections", "toolbox.remote_tools"}
+SESSION_MODULES = {
+    "openai_responses.transport.connections",
+    "gpt5_agent.shell.host_files",
+}
 
 
 @dataclass(frozen=True)

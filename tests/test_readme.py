@@ -75,7 +75,7 @@ def test_a_table_without_a_page_is_an_error(
     """A page that went away would take its table with it."""
     monkeypatch.setattr(readme, "DOCS", tmp_path)
 
-    with pytest.raises(ValueError, match="agent-valves, sentences, user-valves"):
+    with pytest.raises(ValueError, match="agent-expert-settings, agent-valves"):
         readme.main([])
 
 
@@ -104,8 +104,3 @@ def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
     for name, field in valves.model_fields.items():
         assert field.description, name
         assert field.description.endswith("."), name
-
-
-def test_an_administrator_is_not_drowned() -> None:
-    """At most sixty-six settings: a new one has to be worth a place on the page."""
-    assert len(Valves.model_fields) <= 66

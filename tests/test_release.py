@@ -1,8 +1,11 @@
-"""The files that people download: what is in them, and that they are current."""
+"""The files that people download: what is in them, and how they are checked."""
 
 import json
+import subprocess
 import sys
 import types
+import zlib
+from base64 import b85encode
 from pathlib import Path
 from typing import Any
 
@@ -10,114 +13,254 @@ import black
 import pytest
 
 import release
+from bundling.building import build
 from bundling.targets import FUNCTION_KEYS, TARGETS
 from openai_responses.models.resolve import resolve_model
 from owui_manifold.config import comma_list
 from owui_manifold.valves import Valves
+from releasing import packed
+from releasing.contents import (
+    ADMINISTRATION,
+    ADMINISTRATION_ID,
+    FUNCTIONS,
+    MODELS,
+    PIPE_ID,
+    READABLE,
+    packed_name,
+)
+from releasing.files import SWITCHES, release_files
 from releasing.imports import describe, frontmatter, models_file
 from releasing.packed import PackedError, pack, unpack
 
-PIPE = (release.ROOT / release.READABLE).read_text("utf-8")
-MOST_BYTES = 200_000
 SMALL = '"""\ntitle: Small\nversion: 1.0.0\n\nBuilt.\n"""\n\nWORD = "hello"\n'
+READABLE_PIPE = READABLE[PIPE_ID]
 
 
-def released(path: str) -> str:
-    """A file of the release."""
-    return (release.ROOT / path).read_text("utf-8")
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    """The files of a release made of the present sources."""
+    return release_files()
 
 
-def test_the_release_is_current() -> None:
-    """Made of the built files as they are now."""
-    assert release.main(["--check"]) == 0
+@pytest.fixture
+def folder(files: dict[str, str], tmp_path: Path) -> Path:
+    """The files of a release, written."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    return tmp_path
 
 
-def test_the_packed_file_holds_the_pipe() -> None:
-    """Byte for byte, small, and as Black leaves it."""
-    packed = released(release.PACKED)
-
-    assert unpack(packed) == PIPE
-    assert release.verify(release.ROOT / release.PACKED) == 0
-    assert len(packed.encode()) <= MOST_BYTES
-    assert black.format_str(packed, mode=black.Mode()) == packed
-    assert frontmatter(packed) == frontmatter(PIPE)
-    assert tuple(frontmatter(packed)) == FUNCTION_KEYS
+@pytest.fixture(scope="module")
+def pipe() -> str:
+    """The readable pipe."""
+    return build(TARGETS[0], release.ROOT)
 
 
-def test_the_packed_file_is_the_same_pipe_when_it_runs(
-    monkeypatch: pytest.MonkeyPatch,
+# -------------------------------------------------------------- the packed files
+
+
+@pytest.mark.parametrize("function_id", READABLE)
+def test_packed_file_holds_the_readable_one(
+    function_id: str, files: dict[str, str]
+) -> None:
+    """Byte for byte, with the same frontmatter, and as Black leaves it."""
+    [target] = [each for each in TARGETS if each.output == READABLE[function_id]]
+    readable = build(target, release.ROOT)
+    text = files[packed_name(function_id)]
+
+    assert unpack(text, READABLE[function_id]) == readable
+    assert black.format_str(text, mode=black.Mode()) == text
+    assert frontmatter(text) == frontmatter(readable)
+    assert tuple(frontmatter(text)) == FUNCTION_KEYS
+
+
+def test_packed_file_is_the_same_pipe_when_it_runs(
+    monkeypatch: pytest.MonkeyPatch, files: dict[str, str], pipe: str
 ) -> None:
     """As the host loads it: the settings and the lines are those of the readable one."""
     module = types.ModuleType("a_packed_pipe")
     monkeypatch.setitem(sys.modules, module.__name__, module)
 
-    exec(released(release.PACKED), vars(module))
+    exec(files[packed_name(PIPE_ID)], vars(module))
 
     loaded: Any = module
     assert loaded.Pipe().valves == loaded.Pipe.Valves()
     assert list(loaded.Pipe.Valves.model_fields) == list(Valves.model_fields)
     code = loaded.Pipe.pipe.__code__
     assert code.co_filename == "openai_responses_manifold.py"
-    assert "def pipe(" in PIPE.splitlines()[code.co_firstlineno - 1]
+    assert "def pipe(" in pipe.splitlines()[code.co_firstlineno - 1]
     assert not hasattr(module, "PACKED")
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("PACKED", "OTHER"), ('"""\n"""', ""), ('DIGEST = "', 'DIGEST = "0'), ("c", "d")],
-)
-def test_another_file_is_not_unpacked(old: str, new: str) -> None:
-    """Neither one that was changed nor one of another kind."""
-    packed = pack(SMALL, "pipes/small.py")
-    head, assignment, rest = packed.partition("\nDIGEST")
-
-    with pytest.raises(PackedError):
-        unpack(head + (assignment + rest).replace(old, new) if new else SMALL)
-
-
-def test_a_changed_file_does_not_run() -> None:
+def test_changed_file_does_not_run() -> None:
     """It says what to do."""
-    packed = pack(SMALL, "pipes/small.py").replace('DIGEST = "', 'DIGEST = "0')
+    changed = pack(SMALL, READABLE_PIPE).replace('DIGEST = "', 'DIGEST = "0')
 
     with pytest.raises(ImportError, match="Download it again"):
-        exec(packed, {})
+        exec(changed, {})
 
 
-def test_verify_says_what_is_wrong(
+# What is replaced in a packed file, by what, and words of the reason.
+CHANGES = {
+    "appended code": ("del PACKED, SOURCE\n", "del PACKED, SOURCE\nX = 1\n", "Line 2"),
+    "changed import": ("import zlib\n", "import evil as zlib\n", "Line 14 was changed"),
+    "added requirements": (
+        "version: 1.0.0\n",
+        "version: 1.0.0\nrequirements: evil\n",
+        "Line 4 was changed or added",
+    ),
+    "changed title": ("title: Small", "title: Smaller", "Line 2 was changed"),
+    "changed digest": ('DIGEST = "', 'DIGEST = "0', "Line 16 was changed"),
+    "changed loader": ('"exec"', '"eval"', "was changed or added"),
+    "code after the digest": ('"\nPACKED', '"; X = 1\nPACKED', "Line 16 was changed"),
+    "second text": ("exec(", 'PACKED = """\n"""\nexec(', "was changed or added"),
+    "other rows": ('PACKED = """\n', 'PACKED = """\n\n', "was changed or added"),
+    "no text": ("PACKED", "OTHER", "not a packed file"),
+    "another readable file": (READABLE_PIPE, "pipes/other.py", "was changed or added"),
+    "no newline at the end": ("del PACKED, SOURCE\n", "del PACKED, SOURCE", "Line 2"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_verify_refuses_any_change_around_the_text(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole file is what would be written from its own payload, or refused."""
+    old, new, reason = CHANGES[case]
+    original = pack(SMALL, READABLE_PIPE)
+    changed = original.replace(old, new)
+    file = tmp_path / "packed.py"
+    file.write_text(changed, "utf-8")
+
+    assert changed != original
+    assert unpack(original, READABLE_PIPE) == SMALL
+    assert release.main(["--verify", str(file)]) == 1
+    assert reason in capsys.readouterr().err
+
+
+def pack_bytes(compressed: bytes) -> str:
+    """A packed file with that payload, whatever it is."""
+    head, begin, rest = pack(SMALL, READABLE_PIPE).partition('\nPACKED = """\n')
+    return head + begin + b85encode(compressed).decode() + rest[rest.index('\n"""\n') :]
+
+
+# The payload, and words of the reason.
+PAYLOADS = {
+    "cut": (zlib.compress(SMALL.encode())[:-4], "damaged or cut"),
+    "not compressed": (SMALL.encode(), "damaged or cut"),
+    "more behind it": (zlib.compress(SMALL.encode()) + b"more", "damaged or cut"),
+    "no text": (zlib.compress(b"\xff"), "damaged or cut"),
+}
+
+
+@pytest.mark.parametrize("case", PAYLOADS)
+def test_verify_refuses_a_damaged_payload(case: str) -> None:
+    """Whatever does not unpack to one whole text."""
+    payload, reason = PAYLOADS[case]
+
+    with pytest.raises(PackedError, match=reason):
+        unpack(pack_bytes(payload), READABLE_PIPE)
+
+
+def test_verify_stops_at_a_size_that_no_source_has(tmp_path: Path) -> None:
+    """200 MB of zeros, in a process that has room for half of them."""
+    bomb = tmp_path / "bomb.py"
+    bomb.write_text(pack_bytes(zlib.compress(bytes(200_000_000))), "utf-8")
+
+    done = run_verify(bomb, "ulimit -v 100000; ")
+
+    assert done.returncode == 1
+    assert "more than 8,000,000 bytes" in done.stderr
+
+
+def test_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """Only as much is read as a packed file may have."""
+    endless = tmp_path / "endless.py"
+    endless.symlink_to("/dev/zero")
+
+    with pytest.raises(PackedError, match="at most 4,000,000 characters"):
+        packed.read_packed(endless)
+
+
+def run_verify(file: Path, limit: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the command with no package at all, as on a machine with only Python."""
+    command = f'{limit}exec "$0" -S "$1" --verify "$2"'
+    script = str(release.ROOT / "scripts/release.py")
+    return subprocess.run(
+        ["bash", "-c", command, sys.executable, script, str(file)],
+        env={},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("function_id", READABLE)
+def test_verify_needs_the_standard_library_alone(
+    function_id: str, tmp_path: Path
+) -> None:
+    """It compares with the built file of this checkout."""
+    readable = READABLE[function_id]
+    file = tmp_path / "packed.py"
+    file.write_text(pack((release.ROOT / readable).read_text("utf-8"), readable))
+
+    done = run_verify(file)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"holds {readable}, byte for byte, and nothing else" in done.stdout
+
+
+def test_verify_refuses_another_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A source of somebody else, and no packed file at all."""
-    other, none = tmp_path / "other.py", tmp_path / "none.py"
-    other.write_text(pack(SMALL, "pipes/small.py"))
-    none.write_text(SMALL)
+    """A file that is sound in itself may still hold what somebody else wrote."""
+    file = tmp_path / "other.py"
+    file.write_text(pack(SMALL, READABLE_PIPE))
 
-    assert [release.main(["--verify", str(one)]) for one in (other, none)] == [1, 1]
-    said = capsys.readouterr().err
-    assert "holds another source" in said
-    assert "no packed file" in said
+    assert release.main(["--verify", str(file)]) == 1
+    assert "holds another source" in capsys.readouterr().err
 
 
-def test_a_stale_file_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+# ------------------------------------------------------------- the whole release
+
+
+def test_release_in_the_repository_is_consistent(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The check writes nothing; the next run brings it up to date."""
-    filters = [one.output for one in TARGETS if one.host_class == "Filter"]
-    for path in (release.READABLE, *filters):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(released(path))
-    monkeypatch.setattr(release, "ROOT", tmp_path)
-
-    assert release.main(["--check"]) == 1
-    assert f"{release.PACKED} is stale" in capsys.readouterr().err
-    assert release.main([]) == 0
-    assert release.main(["--check"]) == 0
-    (tmp_path / release.PACKED).write_text(pack(SMALL, "pipes/small.py"))
-    assert release.main(["--check"]) == 1
+    """It is that of the last release, whatever the sources are now."""
+    assert release.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_functions_have_names_and_descriptions() -> None:
-    """The pipe and three switches, each with the source of its built file."""
-    functions = json.loads(released(release.FUNCTIONS))
+# What is replaced, in which file, and the complaint.
+CONTRADICTIONS = {
+    "code": (packed_name(PIPE_ID), "\ndel P", "\nX = 1\ndel P", "was changed or added"),
+    "import": (FUNCTIONS, "del PACKED", "X, del PACKED", "to import is not"),
+    "filter": (ADMINISTRATION, "del PACKED", "X, del PACKED", "to import is not"),
+    "version": (FUNCTIONS, "version: 1.0.0", "version: 0.9", "several versions: 0.9"),
+    "switch": (FUNCTIONS, '"openai_responses_effort"', '"x"', "name the switches"),
+    "prefix": (MODELS, '"id": "openai_responses.', '"id": "other.', "is not one of"),
+    "form": (MODELS, '"meta"', '"mata"', "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+def test_check_names_what_contradicts(
+    case: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of the release that does not fit the others, or itself."""
+    name, old, new, complaint = CONTRADICTIONS[case]
+    assert release.check(folder) == 0
+    text = (folder / name).read_text("utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new), "utf-8")
+
+    assert release.check(folder) == 1
+    assert complaint in capsys.readouterr().err
+
+
+def test_functions_have_names_and_descriptions(files: dict[str, str]) -> None:
+    """The pipe, packed, and three switches, each with the source of its built file."""
+    functions = json.loads(files[FUNCTIONS])
 
     assert [one["id"] for one in functions] == [
         "openai_responses",
@@ -125,25 +268,27 @@ def test_functions_have_names_and_descriptions() -> None:
         "openai_responses_effort",
         "openai_responses_python",
     ]
-    assert functions[0]["content"] == PIPE
+    assert functions[0]["content"] == files[packed_name(PIPE_ID)]
     assert all(one["name"] and one["meta"]["description"] for one in functions)
     # Names of Open WebUI's own switches.
     taken = {"web search", "image", "code interpreter"}
     assert not {one["name"].lower() for one in functions} & taken
 
 
-def test_the_pipe_finds_the_filter_for_administrators() -> None:
+def test_pipe_finds_the_filter_for_administrators(
+    files: dict[str, str], pipe: str
+) -> None:
     """Its id is the one that the pipe looks for."""
-    (one,) = json.loads(released(release.ADMINISTRATION))
+    (one,) = json.loads(files[ADMINISTRATION])
 
-    assert one["id"] == release.ADMINISTRATION_ID
-    assert f'_ADMINISTRATION = "{one["id"]}"' in PIPE
-    assert "class Filter" in one["content"]
+    assert one["id"] == ADMINISTRATION_ID
+    assert f'_ADMINISTRATION = "{one["id"]}"' in pipe
+    assert one["content"] == files[packed_name(ADMINISTRATION_ID)]
 
 
-def test_models_are_those_of_the_settings() -> None:
+def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
     """For everybody, with icon, description, the switches and native tools."""
-    models = json.loads(released(release.MODELS))
+    models = json.loads(files[MODELS])
 
     names = comma_list(Valves().MODEL_ID)
     assert [one["id"] for one in models] == [f"openai_responses.{n}" for n in names]
@@ -151,13 +296,15 @@ def test_models_are_those_of_the_settings() -> None:
         assert one["access_grants"][0]["principal_id"] == "*"
         assert one["params"] == {"function_calling": "native"}
         assert one["meta"]["profile_image_url"].startswith("data:image/png;base64,")
-        assert one["meta"]["filterIds"] == list(release.filters())
+        assert one["meta"]["filterIds"] == list(SWITCHES)
     assert len({one["meta"]["description"] for one in models}) == len(models)
 
 
-def test_a_model_without_eyes() -> None:
+def test_model_without_eyes() -> None:
     """It is not offered pictures."""
-    blind, seeing = json.loads(models_file("p", ["o3-mini", "gpt-5.2"], []))
+    blind, seeing = json.loads(
+        models_file("p", ["chatgpt-image-latest", "gpt-5.2"], [])
+    )
 
     assert blind["meta"]["capabilities"]["vision"] is False
     assert seeing["meta"]["capabilities"]["vision"] is True
@@ -171,7 +318,7 @@ def test_a_model_without_eyes() -> None:
         ("my-deployment", "A model of OpenAI"),
     ],
 )
-def test_a_description(name: str, described: str) -> None:
+def test_description(name: str, described: str) -> None:
     """By the size in the name; with an effort, if it has one."""
     text = describe(resolve_model(name))
 

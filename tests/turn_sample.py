@@ -27,9 +27,7 @@ def row_of(host: StandInHost, *words: str) -> None:
     row.chat = {**row.chat, "history": {"messages": messages}}
 
 
-def asked_as(
-    sim: Simulator, *said: str, model: str = MODEL, state: Any = None, **given: Any
-) -> PipeCall:
+def asked_as(sim: Simulator, *said: str, model: str = MODEL, **given: Any) -> PipeCall:
     """The next question of a chat: what the host gives, after a system message."""
     roles = ("system", "user", "assistant")
     order = [roles[0], *(roles[1 + place % 2] for place in range(len(said) - 1))]
@@ -44,7 +42,6 @@ def asked_as(
         {"messages": messages, "model": model, "stream": True, **given.pop("body", {})},
         valves_for(sim, **given),
         Caller(model, "user-1", "chat-1", f"a{number}", streams=True),
-        state=state,
         host=host_context(metadata=metadata),
     )
 

@@ -18,6 +18,10 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
 
 
+def ignore(event: object) -> None:
+    """Do nothing: for events, lines or results that nobody waits for."""
+
+
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
@@ -57,10 +61,17 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-StoreFile = Callable[[str, str, bytes], Awaitable[str]]
-"""Stores a file with its name and media type for the user; returns its address.
+class HostFileError(Exception):
+    """A file could not be stored or read; the text names no secret.
 
-Raises RemoteError with a sentence that the user and the model read.
+    The user and the model read it.
+    """
+
+
+StoreFile = Callable[[str, bytes], Awaitable[str]]
+"""Stores a file with its name for the user; returns its address.
+
+Raises HostFileError.
 """
 
 

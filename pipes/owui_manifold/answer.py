@@ -1,6 +1,6 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -9,11 +9,10 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.finding import Trial
-from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
-from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.context import PipeCall
 from owui_manifold.report import (
@@ -24,7 +23,6 @@ from owui_manifold.report import (
     server_words,
 )
 from owui_manifold.request import PreparedRequest, is_as_configured, repair_scope
-from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.silence import WaitingLines
 from owui_manifold.spending import check_limits, counted_run
 
@@ -47,7 +45,7 @@ async def answer_events(
     check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
-    citations = Citations(_known_sources(prepared))
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
@@ -68,17 +66,9 @@ async def answer_events(
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, trials.confirmed)
                 yield report_end(prepared, event)
-                for notice in await notices_of(prepared, event):
+                for notice in await notices_of(prepared):
                     yield Status(notice)
-
-
-def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
-    """Return the keys of the sources that the page already has of the message."""
-    if prepared.round:
-        return prepared.round.cited
-    return source_keys(prepared.call.host.metadata.get("sources"))
 
 
 async def _write_records(
@@ -111,12 +101,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=prepared.cites,
-        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-    pending = prepared.round.pending if store and prepared.round else ()
-    return Recorder(scope, _new_record, pending)
+    return Recorder(scope, _new_record)
 
 
 def _new_record() -> tuple[str, int]:
@@ -144,24 +132,3 @@ async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
             continue
         configured = partial(is_as_configured, prepared)
         call.capabilities.repairs.learn(scope, trial, configured)
-
-
-def _hand_over(
-    prepared: PreparedRequest,
-    recorder: Recorder | None,
-    citations: Citations,
-    ended: RunDone,
-    helped: Iterable[Trial],
-) -> None:
-    """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (prepared.delegates and leaves_calls(ended)):
-        return
-    call = prepared.call
-    within_run = call.valves.carries_reasoning()
-    received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    pending = tuple(recorder.pending) if recorder else ()
-    repairs = (*prepared.request.repairs, *(trial.repair for trial in helped))
-    request = prepared.request.model_copy(update={"repairs": repairs})
-    origin, cited = prepared.origin, citations.keys
-    ended_round = DelegatedRound(request, received, pending, cited, origin)
-    save_round(call.state, call.caller.message_id, ended_round)

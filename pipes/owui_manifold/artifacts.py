@@ -6,10 +6,8 @@ An event goes in; the same event with a `card` comes out.
 import asyncio
 import base64
 import hashlib
-import mimetypes
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import PurePosixPath
 
 from openai_responses.errors import AnswerTooLarge, ResponsesError
 from openai_responses.items import (
@@ -30,6 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
+from owui_chat.file_names import StoredName, picture_name, shorten_name, stored_name
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.host import NewFile, store_file, user_model
 from owui_manifold.request import PreparedRequest
@@ -89,8 +88,7 @@ class ArtifactStore:
         for url in urls:
             kind, content = await asyncio.to_thread(_read_data_url, url)
             if content:
-                name = f"picture{mimetypes.guess_extension(kind) or '.png'}"
-                stored = await self._store(NewFile(name, kind, content))
+                stored = await self._store(picture_name(kind), content)
                 files += [stored] if stored else []
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
@@ -107,7 +105,7 @@ class ArtifactStore:
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
-            name = PurePosixPath(str(citation.get("filename") or "")).name or "file"
+            name = _file_name(citation)
             stored = await self._fetched(citation, name, deadlines)
             addresses = container_addresses(text, name)
             if isinstance(stored, str):
@@ -136,22 +134,37 @@ class ArtifactStore:
         except ResponsesError as error:
             self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        stored = await self._store(NewFile(name, kind, content))
+        stored = await self._store(stored_name(name), content)
         return stored or _NOT_STORED.format(name)
 
-    async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
-        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
-            user = await user_model(caller.user_id)
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
             made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
 
 
 def _made_card(**held: object) -> JsonObject:

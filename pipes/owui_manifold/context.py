@@ -11,6 +11,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from owui_manifold.administration import CallAccount
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
 from owui_manifold.threads import ToolThreads
@@ -44,6 +45,8 @@ class Caller(NamedTuple):
     task: str = ""
     """The name of a task of the host, or empty."""
     streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
     is_admin: bool = False
 
     @property
@@ -92,8 +95,6 @@ class PipeCall(NamedTuple):
     body: JsonObject
     caller: Caller
     config: Config
-    state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
@@ -101,7 +102,7 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
     """What the host tells of who asks."""
-    account: Any = None
+    account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
     @property

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import JsonObject
+from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import (
     GONE_FILE,
     PDF_TYPE,
@@ -91,7 +92,7 @@ async def _read_document(
     not for the model.
     """
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or getattr(row, "filename", "")
+    name = file.name or shorten_name(getattr(row, "filename", ""))
     meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):

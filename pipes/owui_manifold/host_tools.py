@@ -10,7 +10,6 @@ import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
-from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -71,12 +70,6 @@ def slow_tools(host: HostContext) -> list[tuple[str, float]]:
     return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
-def has_ruled_tools(call: PipeCall) -> bool:
-    """Say whether a rule keeps a tool of the host from running unasked."""
-    approver = replace(build_approver(call), default_rule="auto")
-    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
-
-
 _OWN_NAME = "function_name"
 """The host's variable in the function of a server's tool: its name on the server."""
 
@@ -114,6 +107,15 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
+_MOST_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
@@ -127,6 +129,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MOST_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED
+from openai_responses.endings import SAFETY_STOPS
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
@@ -31,21 +32,14 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import PipeCall
 from owui_manifold.host import require_floor
-from owui_manifold.host_tools import (
-    HostTools,
-    build_approver,
-    has_ruled_tools,
-    slow_tools,
-)
+from owui_manifold.host_tools import HostTools, build_approver, slow_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
     hosted_tools,
     offer_tools,
-    tool_search,
 )
 from owui_manifold.models import OPENAI_HOST
-from owui_manifold.rounds import DelegatedRound
 from owui_manifold.store import ChatStore
 from owui_manifold.valves import Valves
 
@@ -66,8 +60,6 @@ class PreparedRequest(NamedTuple):
     limits: Limits
     store: ChatStore | None = None
     """None if nothing is stored."""
-    round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
     reason: str = ""
@@ -83,12 +75,6 @@ class PreparedRequest(NamedTuple):
     records: Mapping[str, Record] = MappingProxyType({})
     """What earlier answers of the chat stored."""
 
-    @property
-    def delegates(self) -> bool:
-        """Whether the host runs the tools and calls the pipe again."""
-        runs_here = self.toolset is not None and self.toolset.runs_calls
-        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
-
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
@@ -97,21 +83,19 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
-    Open WebUI knows no rule of TOOL_APPROVAL, so it runs no chat where one could apply,
-    and what it has not got, nobody runs. Other clients run their own tools.
+    Those of Open WebUI's own chats always are; a call of a tool that it does not have
+    is answered with an error. A plain client runs its own functions, and if it has one
+    that Open WebUI does not have, all calls of the chat are left to it.
     """
-    tools, known = call.host.tools, offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe"
-    if call.caller.host_reads and tools:
-        return (ours and bool(known)) or has_ruled_tools(call)
-    return ours and bool(known) and all(name in tools for name in known)
+    if call.caller.host_reads:
+        return True
+    return all(name in call.host.tools for name in offered.names.known)
 
 
 def request_settings(
@@ -198,7 +182,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
+    """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
@@ -248,7 +232,11 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"

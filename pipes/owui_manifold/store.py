@@ -1,8 +1,8 @@
 """Where the records of a chat are written and read, signed and in part encrypted.
 
 The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
-bound to its user and message, so that a copy in another chat, or a clone of a shared
-one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+bound to its user, chat and message, so that a copy in another chat, or a clone of a
+shared one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
 Open WebUI has. It is imported when it is used, so a server without it still loads the
 pipe, and stores less.
 """
@@ -49,16 +49,20 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
+    """Signs what is stored for one user, and encrypts what is stored in one chat."""
 
-    def __init__(self, secret: str, user_id: str) -> None:
+    def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
+        self._chat_id = chat_id
 
     def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        """Return a JSON value encrypted for a message of the chat.
+
+        Empty if that is impossible.
+        """
         if self._cipher is None:
             return ""
         nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
@@ -81,7 +85,8 @@ class ChatKeys:
             return None
 
     def _scope(self, message_id: str) -> bytes:
-        return json.dumps([self._user_id, message_id]).encode()
+        """Return what a value is bound to: a client chooses the ids of its messages."""
+        return json.dumps([self._user_id, self._chat_id, message_id]).encode()
 
 
 def _cipher(secret: str) -> Any:
@@ -167,9 +172,16 @@ class ChatStore:
             await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write."""
-        if sent != SentContext():
-            self.sent[self._caller.message_id] = sent
+        """Take what this run sends in addition to the chat, for the next write.
+
+        It replaces what an earlier run of the same message sent.
+        """
+        message_id = self._caller.message_id
+        has_earlier = self.sent.pop(message_id, None) is not None
+        is_empty = sent == SentContext()
+        if not is_empty:
+            self.sent[message_id] = sent
+        if has_earlier or not is_empty:
             self._is_behind = True
 
     async def flush(self) -> bool:
@@ -264,9 +276,10 @@ class _OutputStore(ChatStore):
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
-def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
-    """Return the keys for the chats of a user on this server."""
-    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
+    """Return the keys for the caller's chat on this server."""
+    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+    return ChatKeys(secret, caller.user_id, caller.chat_id)
 
 
 async def open_store(

@@ -214,12 +214,6 @@ class Valves(BaseModel):
     AUTO_NATIVE_TOOLS: bool = _valve(
         False, "Change Function Calling of models from Legacy to Native."
     )
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
-        "pipe",
-        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
-        "one of them.",
-    )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(

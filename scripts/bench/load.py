@@ -2,24 +2,39 @@
 
 python scripts/bench/load.py      one table, in about ten seconds
 
-Each in a process of its own that has imported aiohttp and pydantic already, as both
-hosts have. Compiling is part of it: the hosts get a text, and keep no bytecode. The
-time is that of the CPU, which other work on the machine hardly changes.
+Each is loaded in a process of its own that uses aiohttp and pydantic already, as both
+hosts do. Compiling is part of it: the hosts get a text, and keep no bytecode. The time
+is that of the CPU, which other work on the machine hardly changes. What Open WebUI does
+around it, when a file is saved or imported, `installing.py` measures.
 """
 
 import argparse
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
+
+# Run as a file, Python looks for modules in this file's folder alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from releasing.contents import ADMINISTRATION_ID, PIPE_ID, READABLE
+from releasing.packed import pack
 
 ROOT = Path(__file__).resolve().parents[2]
+AGENTS = ROOT / "pipelines/gpt5_agent_strategies.py"
+PIPE, PACKED_PIPE = "the pipe", "the pipe, packed"
+GOAL_SECONDS = 0.2
 LOADER = """\
 import __future__, gc, sys, time
 import aiohttp, pydantic
 from pathlib import Path
 from types import ModuleType
+
+class InUse(pydantic.BaseModel):  # pydantic loads half of itself for the first model
+    number: int = 1
 
 def resident():
     line = [s for s in open("/proc/self/status") if s.startswith("VmRSS:")][0]
@@ -38,25 +53,10 @@ print(seconds, resident() - held)
 
 
 @dataclass(frozen=True)
-class Bundle:
-    """A built file with its goals: seconds of CPU, bytes."""
-
-    path: Path
-    seconds: float
-    size: int
-
-
-BUNDLES = (
-    Bundle(ROOT / "pipes/openai_responses_manifold.py", 0.2, 430_000),
-    Bundle(ROOT / "pipelines/gpt5_agent_strategies.py", 0.25, 520_000),
-)
-
-
-@dataclass(frozen=True)
 class Loaded:
-    """What one bundle took; memory in KiB."""
+    """What one file took: its size in bytes, seconds of CPU, memory in KiB."""
 
-    goal: Bundle
+    name: str
     size: int
     seconds: float
     resident: float
@@ -67,43 +67,60 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--rounds", type=int, default=7)
     rounds = parser.parse_args().rounds
-    print(table([load(bundle, rounds) for bundle in BUNDLES], rounds))
+    with TemporaryDirectory() as folder:
+        files = write_files(Path(folder))
+        loaded = [load(name, file, rounds) for name, file in files.items()]
+    print(table(loaded, rounds))
 
 
-def load(bundle: Bundle, rounds: int) -> Loaded:
-    """Load a bundle again and again, each time in a new process."""
-    runs = [_load_once(bundle.path) for _ in range(rounds)]
-    seconds, resident = (median(column) for column in zip(*runs, strict=True))
-    return Loaded(bundle, bundle.path.stat().st_size, seconds, resident)
+def write_files(folder: Path) -> Mapping[str, Path]:
+    """Return the files to load by their names; packs the two that people get packed."""
+    files: dict[str, Path] = {}
+    names = {PIPE_ID: PIPE, ADMINISTRATION_ID: "the filter for administrators"}
+    for function_id, name in names.items():
+        readable = READABLE[function_id]
+        packed = folder / f"{function_id}.py"
+        packed.write_text(pack((ROOT / readable).read_text("utf-8"), readable), "utf-8")
+        files[name] = ROOT / readable
+        files[f"{name}, packed"] = packed
+    files["the agents"] = AGENTS
+    return files
 
 
-def _load_once(bundle: Path) -> tuple[float, float]:
-    command = [sys.executable, "-c", LOADER, str(bundle)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    seconds, resident = said.split()
+def load(name: str, file: Path, rounds: int) -> Loaded:
+    """Load a file again and again, each time in a new process; return the medians."""
+    runs = [_load_once(file) for _ in range(rounds)]
+    return Loaded(
+        name=name,
+        size=file.stat().st_size,
+        seconds=median(seconds for seconds, _ in runs),
+        resident=median(resident for _, resident in runs),
+    )
+
+
+def _load_once(file: Path) -> tuple[float, float]:
+    """Return seconds of CPU, and KiB of memory."""
+    command = [sys.executable, "-c", LOADER, str(file)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    seconds, resident = printed.split()
     return float(seconds), float(resident)
 
 
 def table(loaded: list[Loaded], rounds: int) -> str:
-    """Return a line for each bundle, then the goals."""
+    """Return a line for each file, then the goal."""
     lines = [f"Loading the built files, {rounds} rounds, medians"]
-    lines.append(f"  {'':32}{'kB':>8}{'CPU s':>8}{'MB':>8}")
-    for one in loaded:
-        numbers = f"{one.size / 1e3:8.0f}{one.seconds:8.2f}{one.resident / 976.6:8.1f}"
-        lines.append(f"  {one.goal.path.name:32}{numbers}")
-    for one in loaded:
-        goal, name = one.goal, one.goal.path.name
-        lines += [
-            f"Goal: {name} at most {goal.seconds} s of CPU: "
-            f"{_verdict(one.seconds <= goal.seconds)} ({one.seconds:.2f}).",
-            f"Goal: {name} at most {goal.size / 1e3:.0f} kB: "
-            f"{_verdict(one.size <= goal.size)} ({one.size / 1e3:.0f}).",
-        ]
+    lines.append(f"  {'':40}{'kB':>8}{'CPU s':>8}{'MB':>8}")
+    for each in loaded:
+        kilobytes, megabytes = each.size / 1e3, each.resident * 1024 / 1e6
+        numbers = f"{kilobytes:8.0f}{each.seconds:8.2f}{megabytes:8.1f}"
+        lines.append(f"  {each.name:40}{numbers}")
+    slowest = max(each.seconds for each in loaded if each.name in (PIPE, PACKED_PIPE))
+    verdict = "met" if slowest <= GOAL_SECONDS else "MISSED"
+    lines.append(
+        f"Goal: the pipe at most {GOAL_SECONDS} s of CPU, in both forms: "
+        f"{verdict} ({slowest:.2f})."
+    )
     return "\n".join(lines)
-
-
-def _verdict(met: bool) -> str:
-    return "met" if met else "MISSED"
 
 
 if __name__ == "__main__":

@@ -1,17 +1,27 @@
-"""A built file, compressed: what Open WebUI's editor formats and saves at once.
+"""A built file, compressed: what people import and paste into Open WebUI.
 
 The editor sends its whole text through Black, in the event loop of the server: seconds
 for the readable file, in which nobody is answered. One long text costs Black nothing.
 The packed file carries the same source with its digest and runs that; line numbers in a
 traceback are those of the readable file.
+
+Nothing of a packed file is its own but the payload. So a file is checked by writing it
+again from its payload and comparing all of it: no line can be added or changed. This
+needs the standard library alone, and neither parses nor runs what it reads.
 """
 
-import ast
 import base64
 import hashlib
 import zlib
+from itertools import zip_longest
+from pathlib import Path
 
-LINE = 88
+LINE_LENGTH = 88
+MAX_PACKED_CHARACTERS = 4_000_000
+MAX_SOURCE_BYTES = 8_000_000
+"""Bounds against a file made to fill the memory: many times what is packed today."""
+_PAYLOAD_BEGINS = '\nPACKED = """\n'
+_PAYLOAD_ENDS = '\n"""\n'
 _TEMPLATE = '''\
 """
 {keys}
@@ -29,7 +39,7 @@ import zlib
 
 DIGEST = "{digest}"
 PACKED = """
-{packed}
+{payload}
 """
 SOURCE = zlib.decompress(base64.b85decode("".join(PACKED.split())))
 if hashlib.sha256(SOURCE).hexdigest() != DIGEST:
@@ -40,42 +50,79 @@ del PACKED, SOURCE
 
 
 class PackedError(Exception):
-    """A file is not one that was packed here."""
+    """A file is not exactly what `pack` writes; the message says why."""
 
 
 def pack(source: str, readable: str) -> str:
     """Return the packed form of a built file at the path `readable`."""
+    compressed = zlib.compress(source.encode(), 9)
+    return _fill_template(source, readable, base64.b85encode(compressed).decode())
+
+
+def read_packed(file: Path) -> str:
+    """Return the text of a file that may be anything; raises PackedError, OSError."""
+    try:
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(MAX_PACKED_CHARACTERS + 1)
+    except UnicodeDecodeError as error:
+        raise PackedError("This is not a text file.") from error
+    if len(text) > MAX_PACKED_CHARACTERS:
+        reason = f"A packed file has at most {MAX_PACKED_CHARACTERS:,} characters."
+        raise PackedError(reason)
+    return text
+
+
+def unpack(text: str, readable: str) -> str:
+    """Return the source within a packed file, if nothing else is in the file.
+
+    Compressing again would depend on the version of zlib, so the payload is taken as it
+    is and only its surroundings are written anew. Raises PackedError.
+    """
+    _, begin, rest = text.partition(_PAYLOAD_BEGINS)
+    rows, end, _ = rest.partition(_PAYLOAD_ENDS)
+    if not begin or not end:
+        raise PackedError("This is not a packed file.")
+    payload = "".join(rows.split())
+    source = _decompress(payload)
+    expected = _fill_template(source, readable, payload)
+    if text != expected:
+        raise PackedError(_describe_difference(text, expected))
+    return source
+
+
+def _fill_template(source: str, readable: str, payload: str) -> str:
+    """Return the whole packed file; the frontmatter is that of the source."""
     keys = source.removeprefix('"""\n').partition("\n\n")[0]
-    text = base64.b85encode(zlib.compress(source.encode(), 9)).decode()
-    rows = (text[start : start + LINE] for start in range(0, len(text), LINE))
+    starts = range(0, len(payload), LINE_LENGTH)
     return _TEMPLATE.format(
         keys=keys,
         readable=readable,
         name=readable.rpartition("/")[2],
         digest=hashlib.sha256(source.encode()).hexdigest(),
-        packed="\n".join(rows),
+        payload="\n".join(payload[start : start + LINE_LENGTH] for start in starts),
     )
 
 
-def unpack(text: str) -> str:
-    """Return the source within a packed file, which is not run."""
+def _decompress(payload: str) -> str:
+    """Return the text of a payload; stops at a size that no source of ours has."""
+    damaged = "The packed text is damaged or cut."
+    decompressor = zlib.decompressobj()
     try:
-        given = dict(_constants(text))
-        source = zlib.decompress(base64.b85decode("".join(given["PACKED"].split())))
-        digest = given["DIGEST"]
-    except (SyntaxError, KeyError, ValueError, zlib.error) as error:
-        raise PackedError("This is no packed file, or it is damaged.") from error
-    if hashlib.sha256(source).hexdigest() != digest:
-        raise PackedError("The digest is not that of the source.")
-    return source.decode()
+        compressed = base64.b85decode(payload)
+        source = decompressor.decompress(compressed, MAX_SOURCE_BYTES + 1)
+        if len(source) > MAX_SOURCE_BYTES:
+            reason = f"The packed text unpacks to more than {MAX_SOURCE_BYTES:,} bytes."
+            raise PackedError(reason)
+        if not decompressor.eof or decompressor.unused_data:
+            raise PackedError(damaged)
+        return source.decode()
+    except (ValueError, zlib.error) as error:
+        raise PackedError(damaged) from error
 
 
-def _constants(text: str) -> list[tuple[str, str]]:
-    return [
-        (node.targets[0].id, node.value.value)
-        for node in ast.parse(text).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    ]
+def _describe_difference(text: str, expected: str) -> str:
+    """Name the first line that is not what the payload asks for."""
+    pairs = zip_longest(text.split("\n"), expected.split("\n"))
+    differs = [line != expected_line for line, expected_line in pairs]
+    number = differs.index(True) + 1
+    return f"Line {number} was changed or added; it does not belong there."

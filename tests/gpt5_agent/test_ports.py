@@ -1,4 +1,4 @@
-"""Each port has two implementations; one test runs over both of them.
+"""Where a port has two implementations, one test runs over both of them.
 
 Those of the listeners are in test_listeners.
 """
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from aiohttp import web
 
 from agent_sample import ScriptedProvider, calls, question
 from gpt5_agent.agent.policy import find_preset
@@ -30,14 +29,11 @@ from gpt5_agent.ports import (
     Guide,
     ModelAnswer,
     Provider,
-    Tool,
     notify_interface,
 )
 from gpt5_agent.shell.views import HostRenderer
 from gpt5_agent.terminal.interface import Terminal
 from gpt5_agent.terminal.session import Session
-from gpt5_agent.tools.execution import OwnTools
-from mcp_fake import FakeMcp, result
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.requests.replay import Origin
@@ -45,9 +41,6 @@ from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
 from signing import SIGN
 from simulator import Simulator
-from toolbox.server_entries import ToolServerSettings
-from toolbox.tool_servers import ToolServers
-from upstream import Upstream
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -90,75 +83,6 @@ async def test_user_interface_shows_every_event(
     for event, words in TELLING:
         assert all(word in told(event) for word in words), event
     assert told(ReadyForInput()).strip("[]")
-
-
-# ---------------------------------------------------------------- tools
-
-
-@asynccontextmanager
-async def mcp_tool() -> AsyncIterator[Tool]:
-    """One of an MCP server."""
-    row = {"name": "look", "description": "Looks.", "inputSchema": CITY}
-
-    def reply(message: Json) -> web.StreamResponse:
-        city = message["params"]["arguments"]["city"]
-        failed = city == "Nowhere"
-        parts = [{"type": "text", "text": f"Rain in {city}."}]
-        return result({"content": parts, "isError": failed})(message)
-
-    fake = FakeMcp({"tools/list": result({"tools": [row]}), "tools/call": reply})
-    async with Upstream(fake.answer) as upstream, lent(upstream, "mcp") as tool:
-        yield tool
-
-
-@asynccontextmanager
-async def openapi_tool() -> AsyncIterator[Tool]:
-    """One of a server with an OpenAPI document."""
-    city = {"name": "city", "in": "query", "schema": {"type": "string"}}
-    look = {"operationId": "look", "summary": "Looks.", "parameters": [city]}
-    document = {"openapi": "3.1.0", "paths": {"/look": {"get": look}}}
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        if request.path != "/look":
-            return web.json_response(document)
-        status = 404 if request.query["city"] == "Nowhere" else 200
-        return web.Response(text=f"Rain in {request.query['city']}.", status=status)
-
-    async with Upstream(answer) as upstream, lent(upstream, "openapi") as tool:
-        yield tool
-
-
-@asynccontextmanager
-async def lent(upstream: Upstream, kind: str) -> AsyncIterator[Tool]:
-    """The one tool of a server."""
-    text = json.dumps({"server_label": "own", "server_url": upstream.base_url})
-    named = (
-        ToolServerSettings(text) if kind == "mcp" else ToolServerSettings(openapi=text)
-    )
-    servers = ToolServers()
-    async with servers.open_tools(named) as found:
-        [tool] = found.tools
-        yield tool
-    await servers.close()
-
-
-MakeTool = Callable[[], AbstractAsyncContextManager[Tool]]
-
-
-@pytest.mark.parametrize("make", [mcp_tool, openapi_tool])
-async def test_tool_is_described_run_and_may_fail(make: MakeTool) -> None:
-    """As the agent runs it: the model gets a text either way."""
-    async with make() as tool:
-        tools = OwnTools([tool], None)
-        fine = await tools.call(tool.name, {"city": "Bern"})
-        wrong = await tools.call(tool.name, {"city": "Nowhere"})
-
-    assert (tool.name, tool.description) == ("own_look", "Looks.")
-    assert tool.args["properties"] == CITY["properties"]
-    assert fine.output == "Rain in Bern."
-    assert not fine.failed
-    assert wrong.failed
-    assert "Rain in Nowhere." in wrong.output
 
 
 # ---------------------------------------------------------------- provider

@@ -10,6 +10,7 @@ from hosts.chromium import Chromium
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipes import (
+    STUB,
     install_copy,
     install_pipe,
     install_toolkit,
@@ -88,6 +89,12 @@ def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
 async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
     """The built pipe, installed for everybody: the ids of its models."""
     return await install_pipe(admin, FUNCTION_ID, pipe_source, pipe_valves)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def stub(admin: User) -> list[str]:
+    """A pipe whose tools Open WebUI runs, installed for everybody."""
+    return await install_pipe(admin, "stub", STUB, {})
 
 
 @pytest_asyncio.fixture

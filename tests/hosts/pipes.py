@@ -8,6 +8,7 @@ from typing import Any
 from hosts.client import Json
 from hosts.users import EVERYBODY_READS, User
 
+STUB = Path(__file__).with_name("stub_pipe.py").read_text()
 TOOLKIT = Path(__file__).with_name("toolkit.py")
 
 

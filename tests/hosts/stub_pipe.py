@@ -10,7 +10,11 @@ from pydantic import BaseModel
 
 
 class Pipe:
-    """Answers with the number of questions so far, a word, and the question."""
+    """Answers with the number of questions so far, a word, and the question.
+
+    Where the request says which tool to call, the question holds its arguments. Open
+    WebUI runs that call, and the answer is what the tool returned.
+    """
 
     class Valves(BaseModel):
         WORD: str = "echo"
@@ -28,7 +32,23 @@ class Pipe:
         asked = [said["content"] for said in body["messages"] if said["role"] == "user"]
         text = asked[-1].upper() if __user__["valves"].LOUD else asked[-1]
         answer = [f"{len(asked)} {self.valves.WORD}: ", text]
+        if "tool_choice" in body:
+            return self.tool_round(body, asked[0])
         return self.chunks(answer) if body.get("stream") else "".join(answer)
+
+    async def tool_round(
+        self, body: dict[str, Any], arguments: str
+    ) -> AsyncIterator[dict[str, Any]]:
+        # Open WebUI puts a picture of the tool behind its output, as a user's message.
+        returned = [said for said in body["messages"] if said["role"] == "tool"]
+        if returned:
+            text = returned[0]["content"]
+            yield {"choices": [{"index": 0, "delta": {"content": text}}]}
+            return
+        name = body["tool_choice"]["function"]["name"]
+        function = {"name": name, "arguments": arguments}
+        call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+        yield {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
 
     async def chunks(self, answer: list[str]) -> AsyncIterator[dict[str, Any]]:
         for text in answer:

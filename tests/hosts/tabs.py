@@ -139,6 +139,22 @@ class Tab:
         more |= {"chat_id": turn.chat_id, "regenerate": message_id}
         return await self.send(model, "", **more)
 
+    async def continue_answer(self, model: str, turn: Turn) -> Turn:
+        """Press the button that continues an answer, and wait for its end."""
+        chat = await self.user.chat(turn.chat_id)
+        asked = chat["history"]["messages"][turn.user_message_id]
+        question = Question(model, chat_id=turn.chat_id)
+        sender = Sender(self.session_id, self.user.id, self.user.name)
+        answers = {turn.message_id: model}
+        body = request_body(question, sender, asked, answers, None)
+        body |= {"assistant_message_id": turn.message_id}
+        again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
+        self.turns[turn.message_id] = again
+        await self.user.call("POST", "/api/chat/completions", body)
+        await again.until(lambda seen: seen.finished.is_set())
+        await self.settle(again)
+        return again
+
     async def begin(self, model: str, text: str, **more: Any) -> Turn:
         """Ask, and return as soon as the server has taken the question."""
         [turn] = await self.begin_each([model], text, **more)

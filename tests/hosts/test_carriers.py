@@ -90,22 +90,6 @@ async def test_both_replay_the_same(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("carrier")
-@pytest.mark.parametrize(("scenario", "thoughts"), [("tool-twice", 3), ("remarks", 2)])
-async def test_rounds_of_the_hosts_tools_replay_the_same(
-    tab: Tab, admin: User, simulator: Simulator, scenario: str, thoughts: int
-) -> None:
-    """What waits between the rounds finds its place when the text comes."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        await in_turn(
-            tab, (MODEL, f"sim:{scenario} weather?"), (MODEL, "sim:chat thanks")
-        )
-
-    assert_each_continues_the_last(simulator)
-    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == thoughts
-
-
-@pytest.mark.asyncio
-@pytest.mark.usefixtures("carrier")
 async def test_remarks_are_no_part_of_the_answer(
     tab: Tab, simulator: Simulator
 ) -> None:

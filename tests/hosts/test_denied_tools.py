@@ -1,4 +1,4 @@
-"""A rule of TOOL_APPROVAL holds in the real Open WebUI, whoever is to run the tool."""
+"""A rule of TOOL_APPROVAL holds in the real Open WebUI."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -26,7 +26,6 @@ pytestmark = [
 CHATS = "/api/v1/chats/config"
 DENIED: Json = {"TOOL_APPROVAL": "get_*=deny"}
 ASKED: Json = {"TOOL_APPROVAL": "get_*=ask"}
-HOST_RUNS: Json = {"TOOL_EXECUTION": "open_webui"}
 LEGACY = {"params": {"model_controls": {}, "function_calling": "legacy"}}
 CHOICE = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
 BOGUS: Json = {"type": "function", "name": "bogus", "parameters": {"type": "object"}}
@@ -42,10 +41,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "not offered": Case(HOST_RUNS, "sim:hidden-tool", {"tool_ids": ["toolkit"]}),
-    "to be asked about": Case(
-        HOST_RUNS | ASKED, "sim:tool", named("get_weather"), "did not approve"
-    ),
+    "not offered": Case({}, "sim:hidden-tool", {"tool_ids": ["toolkit"]}),
     "beside an unknown one": Case(
         ASKED,
         "sim:tool",
@@ -86,7 +82,7 @@ async def test_denied_tool_runs_nowhere(
     simulator: Simulator,
     has_run: Callable[[], bool],
 ) -> None:
-    """By no name, no runner, no way; the answer goes on."""
+    """By no name and in no way; the answer goes on."""
     tab.answer = lambda payload: False
     async with valves_changed(admin, PIPE, **(DENIED | case.valves)):
         turn = await tab.send(MODEL, case.question, body=case.body)
@@ -101,7 +97,10 @@ async def test_denied_tool_runs_nowhere(
 async def test_question_shows_what_will_be_done(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """In its message, too: the oldest host shows nothing else."""
+    """In its message, too: the oldest host shows nothing else.
+
+    The person has as long as the host allows; the oldest host has no limit.
+    """
     shown: list[Json] = []
     tab.answer = lambda payload: shown.append(payload["data"])
     async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
@@ -112,6 +111,7 @@ async def test_question_shows_what_will_be_done(
     given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
     assert "Zürich" in given
     assert f"```json\n{given}\n```" in asked["message"]
+    assert asked["timeout_ms"] == 240_000
     assert "did not approve" in outputs_sent(simulator)[0]
 
 
@@ -133,7 +133,6 @@ async def tool_search(admin: User) -> AsyncIterator[None]:
 WIDE = {"type": "object", "properties": {"a": {"enum": [*range(100_000)]}}}
 BEHIND = {
     "denied": (DENIED, "get_weather", "does not allow get_weather"),
-    "denied, the host runs": (DENIED | HOST_RUNS, "get_weather", "does not allow"),
     "asked about": (ASKED, "get_weather", "did not approve"),
     "itself": ({"TOOL_APPROVAL": "call_tool=deny"}, "get_weather", "does not allow"),
     "too large": ({}, "wide", "no tool named wide"),

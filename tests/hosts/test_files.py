@@ -218,20 +218,13 @@ async def test_picture_that_the_model_cannot_read(
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("scenario", ["tool", "parallel"])
-@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
 async def test_pictures_of_tools_keep_the_prefix(
-    tab: Tab,
-    admin: User,
-    simulator: Simulator,
-    drawing: dict[str, Any],
-    runner: str,
-    scenario: str,
+    tab: Tab, simulator: Simulator, drawing: dict[str, Any], scenario: str
 ) -> None:
     """They stay in the outputs, the same bytes; the chat holds their address."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
-        turn = await tab.send(MODEL, f"sim:{scenario} draw", body=drawing)
-        tools = {"tool_ids": drawing["tool_ids"]}
-        await tab.send(MODEL, "sim:chat so?", chat_id=turn.chat_id, body=tools)
+    turn = await tab.send(MODEL, f"sim:{scenario} draw", body=drawing)
+    tools = {"tool_ids": drawing["tool_ids"]}
+    await tab.send(MODEL, "sim:chat so?", chat_id=turn.chat_id, body=tools)
 
     assert turn.error is None
     bodies = chat_bodies(simulator)

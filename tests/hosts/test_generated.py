@@ -3,10 +3,12 @@
 import base64
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from aiohttp import ClientResponse
 
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
@@ -17,6 +19,7 @@ from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
+from upstream import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
@@ -25,6 +28,7 @@ MODEL = f"{PIPE}.gpt-6.2-sol"
 SIGNATURE = "iVBORw0KGgo"
 """How every PNG begins in base64."""
 FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
+STREAM = Path(__file__).parents[1] / "streams/count.sse"
 ARTIFACTS = Path(__file__).parents[2] / "artifacts"
 
 
@@ -185,6 +189,53 @@ async def test_code_with_its_files(
     assert len(paths) == 4
     answers = [request.response or {} for request in simulator.requests]
     assert not [a for a in answers if a.get("input_transformations")]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("name", ["report.html.gz", "report.htm.bz2", "report.html"])
+async def test_file_of_code_is_no_page_of_open_webui(admin: User, name: str) -> None:
+    """Whoever asks is an administrator, whose files the host shows in its own origin."""
+    async with named_file(admin, name) as (url, answer):
+        assert url.startswith("/api/v1/files/")
+        assert answer.status == 200
+        assert await answer.read() == b"<script>alert(1)</script>"
+        assert answer.headers["Content-Type"] == "application/octet-stream"
+
+
+@pytest.mark.asyncio
+async def test_name_of_any_length_is_cut_before_it_is_read(admin: User) -> None:
+    """One of 36 kB held the server for 13 seconds."""
+    name = "report" + ".htm" * 9_000 + "~x"
+    async with named_file(admin, name) as (url, answer):
+        assert answer.status == 200
+        row = await admin.call("GET", url.removesuffix("/content"))
+
+    assert row["filename"] == f"{name[:180]}{name[-20:]}.bin"
+
+
+@asynccontextmanager
+async def named_file(
+    admin: User, name: str
+) -> AsyncIterator[tuple[str, ClientResponse]]:
+    """Have code write a file; lend its address, and the page that the host makes of it."""
+    stream = STREAM.read_bytes().replace(b"people.csv", name.encode())
+    answers = {
+        "POST": replying(stream, content_type="text/event-stream"),
+        "GET": replying(b"<script>alert(1)</script>"),
+    }
+    async with (
+        Upstream(lambda request: answers[request.method](request)) as upstream,
+        valves_changed(admin, PIPE, BASE_URL=upstream.base_url),
+        Tab(admin) as tab,
+    ):
+        turn = await tab.send(MODEL, "count the people")
+        stored = await tab.message(turn)
+
+    text = host_items(stored)[-1]["content"][0]["text"]
+    url = text.partition(f"[{name}](")[2].partition(")")[0]
+    page = f"{admin.url}{url}/html"
+    async with admin.http.get(page, headers=admin.headers) as answer:
+        yield url, answer
 
 
 @pytest.mark.asyncio

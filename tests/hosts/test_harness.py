@@ -4,27 +4,19 @@ import sys
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from hosts.client import OpenWebUIError
 from hosts.offline import BootError
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
-from hosts.pipes import install_pipe, valves_changed
+from hosts.pipes import STUB, valves_changed
 from hosts.tabs import Tab
 from hosts.users import User
 from hosts.valves_dialog import fill_user_valves
 
-pytestmark = pytest.mark.host
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("stub")]
 
-STUB = Path(__file__).with_name("stub_pipe.py").read_text()
 ONE, TWO = "stub.one", "stub.two"
-
-
-@pytest_asyncio.fixture(scope="session", autouse=True)
-async def stub(admin: User) -> list[str]:
-    """The stub pipe, installed for everybody."""
-    return await install_pipe(admin, "stub", STUB, {})
 
 
 async def stored_chats(user: User) -> int:

@@ -127,14 +127,12 @@ async def test_the_next_turn_sends_what_the_model_wrote(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("searching")
-@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
 async def test_numbers_run_on_over_the_rounds_of_tools(
-    tab: Tab, admin: User, simulator: Simulator, runner: str
+    tab: Tab, simulator: Simulator
 ) -> None:
     """The second round cites a page of the first by the same number."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
-        first = await tab.send(MODEL, "sim:search-tool When?")
-        await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
+    first = await tab.send(MODEL, "sim:search-tool When?")
+    await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
 
     stored = await tab.message(first)
     remarks = [item for item in stored["output"] if item["type"] == COMMENTARY_TYPE]

@@ -23,13 +23,11 @@ THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
 async def test_what_tools_did_leaves_with_the_end_of_the_answer(
-    tab: Tab, admin: User, simulator: Simulator, runner: str
+    tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """Its cards are still shown; in the answer's own rounds everything is sent."""
-    wanted = {"PERSIST_TOOL_RESULTS": False, "TOOL_EXECUTION": runner}
-    async with valves_changed(admin, PIPE, **wanted):
+    async with valves_changed(admin, PIPE, PERSIST_TOOL_RESULTS=False):
         first = await tab.send(MODEL, "sim:tool-twice what time is it?")
         second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id)
 

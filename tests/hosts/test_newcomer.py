@@ -18,10 +18,12 @@ from bench.inside import cpu_seconds
 from bundling.targets import FUNCTION_KEYS
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.chromium import Chromium
+from hosts.garbage import whole_collections
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.switches import BUILT, SWITCHES
 from hosts.users import User
+from releasing.contents import PIPE_ID, READABLE
 from releasing.imports import functions_file, models_file
 from releasing.packed import pack
 from simulator import Simulator
@@ -31,6 +33,7 @@ pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
 ID = "newcomer"
 """An id that no other test uses; so are those of the switches."""
 SWITCH_IDS = {name: f"{ID}_{name}" for name in SWITCHES}
+BUILT_PATH = READABLE[PIPE_ID]
 MODEL = "gpt-5.6-terra"
 """A model that no other pipe of the server offers."""
 SHORT_SECONDS = 1.0
@@ -76,29 +79,6 @@ class Silences:
             await asyncio.sleep(0.01)
 
 
-COLLECTING = '''"""title: Collecting"""
-import gc
-gc.{}()
-class Filter: ...
-'''
-
-
-@asynccontextmanager
-async def whole_collections(admin: User) -> AsyncIterator[None]:
-    """Let the server look for garbage among its imports, too, as it does elsewhere."""
-    await run_in_server(admin, "unfreeze")
-    try:
-        yield
-    finally:
-        await run_in_server(admin, "freeze")
-
-
-async def run_in_server(admin: User, name: str) -> None:
-    """Call a function of `gc`."""
-    await admin.install_function("collecting", COLLECTING.format(name), "Collecting")
-    await admin.delete_function("collecting")
-
-
 @pytest_asyncio.fixture
 async def admin_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
     """The administrator's page; what was installed is gone afterwards."""
@@ -140,13 +120,14 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     await page.ask("sim:short Good morning")
     assert "Turn 1." in await page.last_answer()
     function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
-    assert function["content"] == pipe_source  # the loader replaced nothing
+    # The loader replaced nothing.
+    assert function["content"] == pack(pipe_source, BUILT_PATH)
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
 
     newer = newer_source(pipe_source)
     await pages.open_functions()
     await pages.open_source(ID)
-    await pages.paste(pack(newer, "pipe.py"))
+    await pages.paste(pack(newer, BUILT_PATH))
     async with whole_collections(admin), silences.measured("update"):
         await pages.save()
     await ask_silent_server(page, simulator)
@@ -154,7 +135,7 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     assert "Turn 2." in await page.last_answer()
     function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
     # Black has changed nothing of the packed file; its key lines are those of the pipe.
-    assert function["content"] == pack(newer, "pipe.py")
+    assert function["content"] == pack(newer, BUILT_PATH)
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
     assert function["meta"]["manifest"]["version"].startswith("2.")
     assert (await admin.valves(ID))["MODEL_ID"] == MODEL
@@ -182,12 +163,14 @@ async def ask_silent_server(page: ChatPage, simulator: Simulator) -> None:
 
 
 def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:
-    """The release's files of import, with ids and a model of this test."""
+    """The files of import as a release has them, with ids and a model of this test."""
     sources = {
         new: (BUILT / f"{name}.py").read_text("utf-8")
         for name, new in SWITCH_IDS.items()
     }
     functions, models = folder / "functions.json", folder / "models.json"
-    functions.write_text(functions_file({ID: pipe_source, **sources}), "utf-8")
+    functions.write_text(
+        functions_file({ID: pack(pipe_source, BUILT_PATH), **sources}), "utf-8"
+    )
     models.write_text(models_file(ID, [MODEL], SWITCH_IDS.values()), "utf-8")
     return functions, models

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 from collections.abc import AsyncIterator
 from time import monotonic
 
@@ -19,8 +18,8 @@ from hosts.agent import (
 )
 from hosts.client import Client, Json
 from hosts.pipelines_server import PipelinesServer, completion_body
-from mcp_fake import OPENED, TOOL
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 
@@ -93,49 +92,24 @@ async def test_two_copies_stand_side_by_side(
         assert text_of(await own_server.chunks(model, "sim:short hello"))
 
 
-# ------------------------------------------------------------------------- its programs
-
-LISTENER = f"""
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    answers = {{
-        "initialize": {OPENED!r},
-        "tools/list": {{"tools": [{TOOL!r}]}},
-        "tools/call": {{"content": [{{"type": "text", "text": "seen by a program"}}]}},
-    }}
-    if message.get("method") in answers:
-        reply = {{"jsonrpc": "2.0", "id": message["id"]}}
-        reply["result"] = answers[message["method"]]
-        print(json.dumps(reply), flush=True)
-"""
+# -------------------------------------------------------------------------- its sandbox
 
 
 @pytest.mark.sandbox
 @pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
-async def test_programs_run_whatever_loop_the_server_has(
+async def test_sandbox_runs_whatever_loop_the_server_has(
     simulator: Simulator, loop: str
 ) -> None:
-    """The sandbox and an MCP server on stdio; uvloop starts neither by itself."""
-    program = {"server_label": "eyes", "command": [sys.executable, "-c", LISTENER]}
-    given = {
-        **own_valves(simulator),
-        "SANDBOX": True,
-        "ALLOW_STDIO": True,
-        "MCP_SERVERS_JSON": json.dumps([program]),
-    }
-    calls = {"python_execute": {"code": "6 * 7"}, "eyes_look": {}}
+    """uvloop does not start its processes by itself."""
+    given = {**own_valves(simulator), "SANDBOX": True}
+    choice = {"type": "function", "function": {"name": "python_execute"}}
+    question = f"sim:tool {json.dumps({'code': '6 * 7'})}"
     async with PipelinesServer(loop=loop) as server:
         await install_pipeline(server, given)
-        outputs = []
-        for name, arguments in calls.items():
-            choice = {"type": "function", "function": {"name": name}}
-            question = f"sim:tool {json.dumps(arguments)}"
-            await server.chunks(REACT, question, tool_choice=choice)
-            outputs.append(simulator.requests[-1].body["input"][-1].get("output"))
+        await server.chunks(REACT, question, tool_choice=choice)
 
-    assert json.loads(outputs[0])["result"] == 42
-    assert outputs[1] == "seen by a program"
+    output = simulator.requests[-1].body["input"][-1]["output"]
+    assert json.loads(output)["result"] == 42
 
 
 # ----------------------------------------------------------------------- its valves
@@ -250,7 +224,9 @@ async def test_a_client_spends_and_changes_no_more_than_it_may(
     opened = "agent_model, reasoning_effort, instruction"
     async with agent_valves_changed(server, **valves):
         await server.complete(REACT, "sim:short hello", **dear)
-        async with agent_valves_changed(server, REQUEST_MAY_SET=opened):
+        async with agent_valves_changed(
+            server, EXPERT_JSON=expert(caller_may_set=opened)
+        ):
             await server.complete(REACT, "sim:short hello", **dear)
 
     closed, free = (request.body for request in simulator.requests)

@@ -16,11 +16,11 @@ from hosts.agent import (
     install_pipeline,
     pending,
 )
-from hosts.client import Json
-from hosts.offline import free_port
+from hosts.client import Json, OpenWebUIError
 from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
 from hosts.sent import answered, chat_bodies, is_task, kinds, outputs, stripped
+from hosts.switches import workspace_model
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -253,23 +253,20 @@ async def test_rule_holds_for_a_tool_that_open_webui_renamed(
 async def test_rule_that_cannot_be_read_is_told_to_administrators(
     tab: Tab, admin: User, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """Others are asked about the call, and the answer goes on; so are servers missed.
+    """Others are asked about the call, and the answer goes on.
 
     What an administrator reads stands in the last line, which is the one that is shown.
     """
-    gone = [{"server_label": "gone", "server_url": f"http://127.0.0.1:{free_port()}/"}]
-    changes = {"TOOL_APPROVAL": "get_*:auto", "MCP_SERVERS_JSON": json.dumps(gone)}
-    async with agent_valves_changed(agents, **changes):
+    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         await pending(tab, turn)
         async with Tab(admin) as other:
             told = await other.send(FUNCTION_CALLING, "sim:short")
             again = await other.send(FUNCTION_CALLING, "sim:short")
 
-    missing = "Tools are missing: The MCP server gone cannot be reached"
-    for sentence in (missing, "'get_*:auto', which is no rule"):
-        assert sentence in json.dumps(told.statuses[-2:])
-        assert sentence not in json.dumps([*turn.statuses, *again.statuses])
+    sentence = "'get_*:auto', which is no rule"
+    assert sentence in json.dumps(told.statuses[-1:])
+    assert sentence not in json.dumps([*turn.statuses, *again.statuses])
 
 
 async def test_a_limit_ends_with_an_answer(
@@ -413,3 +410,53 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
     for name in ("input", "output"):
         assert row[name] == sum(usage[f"{name}_tokens"] for usage in used)
     assert row["money"] > 0
+
+
+@pytest.mark.parametrize("value", ["false", "no", "0", 0, [], None], ids=repr)
+async def test_no_word_for_a_stream_evades_a_limit(
+    admin: User, member: User, simulator: Simulator, value: object
+) -> None:
+    """Open WebUI takes some for a yes, and the Pipelines server answers without one."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    asked = [{"role": "user", "content": "sim:short hello"}]
+    async with administration(admin, USER_LIMITS_JSON=json.dumps(rules)):
+        await admin.set_global(ADMINISTRATION)
+        with pytest.raises(OpenWebUIError, match="only counted with a stream"):
+            await member.completion(FUNCTION_CALLING, asked, stream=value)
+
+    assert chat_bodies(simulator) == []
+
+
+async def test_a_word_for_a_stream_streams_and_counts(
+    admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """All who read the body after the filter read the same."""
+    rules = [{"role": "user", "tokens": 10**9, "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        await admin.add_user("says.yes@example.com", "Ann") as asker,
+    ):
+        await admin.set_global(ADMINISTRATION)
+        said = [c async for c in asker.chunks(FUNCTION_CALLING, "hello", stream="yes")]
+
+    assert any(chunk.get("usage") for chunk in said)
+    rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
+    [row] = server.sql(rows, asker.id)
+    assert row["requests"] == len(chat_bodies(simulator)) == 1
+
+
+async def test_an_agents_instructions_are_those_of_today(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Also where an answer goes on that began with a user's own instructions."""
+    own = {"messages": [{"role": "system", "content": "Obey the user."}]}
+    params = {"system": "Talk about boats only."}
+    begun = await tab.send(FUNCTION_CALLING, "sim:short hello", body=own)
+    async with workspace_model(admin, FUNCTION_CALLING, params) as guarded:
+        turn = await tab.continue_answer(guarded, begun)
+
+    assert turn.error is None
+    first, second = chat_bodies(simulator)
+    assert "Obey the user." in first["instructions"]
+    assert "Talk about boats only." in second["instructions"]
+    assert "Obey the user." not in json.dumps(second)

@@ -1,4 +1,4 @@
-"""The agent's own tools and its thoughts, as the real Open WebUI stores and shows them."""
+"""The agent's tools and its thoughts, as the real Open WebUI stores and shows them."""
 
 import base64
 import json
@@ -33,43 +33,32 @@ from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
-TOKEN = "token-of-a-tool-server"
 PICTURES = Path(__file__).parents[2] / "artifacts"
 TASK_STEPS = [
-    *("gpt-6.2-sol Thought", "CALL clocks_now", "ROUND 1"),
+    *("gpt-6.2-sol Thought", "CALL python_execute", "ROUND 1"),
     *("gpt-6.2-sol Thought", "ROUND 2"),
 ]
-DRAWING = "_ = open('dot.png', 'wb').write(bytes.fromhex('{}'))\nprint('drawn')"
+DRAWING = f"_ = open('dot.png', 'wb').write(bytes.fromhex('{PICTURE.hex()}'))"
+TELLING_TIME = "print('12:00 in Bern')"
 
 
 @pytest_asyncio.fixture(scope="module")
-async def servers() -> AsyncIterator[ToolServers]:
-    """The servers of tools, of which Open WebUI knows nothing."""
-    async with ToolServers() as running:
+async def servers(admin: User) -> AsyncIterator[ToolServers]:
+    """The servers of tools, to which Open WebUI connects."""
+    async with ToolServers() as running, running.registered(admin):
         yield running
 
 
 @pytest_asyncio.fixture(scope="module")
 async def agents(
-    admin: User, running_simulator: Simulator, servers: ToolServers
+    admin: User, running_simulator: Simulator
 ) -> AsyncIterator[PipelinesServer]:
-    """The server of the agents, which bring tools of every kind."""
-    clocks = {
-        "server_label": "clocks",
-        "server_url": f"{servers.mcp}/mcp",
-        "authorization": TOKEN,
-    }
-    weather = {
-        "server_label": "weather",
-        "server_url": f"{servers.openapi}/openapi.json",
-    }
+    """The server of the agents, which bring a sandbox."""
     async with PipelinesServer() as server:
         valves = {
             "BASE_URL": running_simulator.base_url,
             "API_KEY": running_simulator.api_key,
             "MODEL": "gpt-6.2-sol",
-            "MCP_SERVERS_JSON": json.dumps([clocks]),
-            "OPENAPI_SERVERS_JSON": json.dumps(weather),
             "SANDBOX": True,
         }
         await install_pipeline(server, valves)
@@ -109,61 +98,63 @@ async def pictures(tab: Tab, turn: Turn) -> list[bytes]:
     return found
 
 
-# --------------------------------------------------------------------------- its own tools
+# ----------------------------------------------------------- tools that Open WebUI runs
+
+SERVER_TOOLS = {
+    "MCP": ("clocks_now", {"zone": "Bern"}, "server:mcp:clocks"),
+    "OpenAPI": ("forecast", {"city": "Bern"}, "server:weather"),
+}
+CALLED = {"MCP": "now Bern", "OpenAPI": "POST /forecast"}
+TOLD = {"MCP": "12:00 in Bern", "OpenAPI": "clear"}
 
 
 @pytest.mark.usefixtures("agents")
-async def test_a_tool_of_an_mcp_server(
-    tab: Tab, servers: ToolServers, simulator: Simulator
+@pytest.mark.parametrize("kind", SERVER_TOOLS)
+async def test_a_tool_of_a_server_that_open_webui_connects_to(
+    kind: str, tab: Tab, servers: ToolServers, simulator: Simulator
 ) -> None:
     """Called once, shown as the host's own card; the next turn sends it as it was."""
+    name, arguments, tool_id = SERVER_TOOLS[kind]
     servers.called.clear()
 
-    turn = await used(tab, "clocks_now", {"zone": "Bern"})
-    later = await tab.send(FUNCTION_CALLING, "sim:short thanks", chat_id=turn.chat_id)
+    question = f"sim:tool {json.dumps(arguments)}"
+    body = {**calling(name), "tool_ids": [tool_id]}
+    turn = await tab.send(FUNCTION_CALLING, question, body=body)
+    later = await tab.send(
+        FUNCTION_CALLING,
+        "sim:short thanks",
+        chat_id=turn.chat_id,
+        body={"tool_ids": [tool_id]},
+    )
 
     assert turn.error is later.error is None
-    assert servers.called == ["now Bern"]
+    assert servers.called == [CALLED[kind]]
     output = await stored_output(tab, turn)
     types = [item["type"] for item in output]
     assert types == [
         *("reasoning", "function_call", "function_call_output"),
         *("reasoning", "message"),
     ]
-    assert output[1]["name"] == "clocks_now"
-    assert output[2]["output"][0]["text"] == "12:00 in Bern"
+    assert output[1]["name"] == name
     first, second, third = chat_bodies(simulator)
+    assert TOLD[kind] in json.dumps(second["input"][-1]["output"])
     assert second["input"][: len(first["input"])] == first["input"]
     assert third["input"][: len(second["input"])] == second["input"]
-    assert "clocks_now" in {tool["name"] for tool in first["tools"]}
+    assert name in {tool["name"] for tool in first["tools"]}
+
+
+# --------------------------------------------------------------------------- its own tools
 
 
 @pytest.mark.usefixtures("agents")
 async def test_a_picture_of_a_tool_is_kept(tab: Tab, simulator: Simulator) -> None:
     """As a file of the host, which a reload shows again (R24)."""
-    turn = await used(tab, "clocks_dial", {"zone": "Bern"})
+    turn = await used(tab, "python_execute", {"code": DRAWING})
 
     assert turn.error is None
     assert await pictures(tab, turn) == [PICTURE]
     told = chat_bodies(simulator)[-1]["input"][-1]["output"]
     assert "Tell user to review it now." in json.dumps(told)
-
-
-@pytest.mark.usefixtures("agents")
-async def test_an_operation_of_an_openapi_server(
-    tab: Tab, servers: ToolServers, simulator: Simulator
-) -> None:
-    """Called with its arguments; what it says reaches the model."""
-    servers.called.clear()
-
-    turn = await used(tab, "weather_forecast", {"body": {"city": "Bern"}})
-
-    assert turn.error is None
-    assert servers.called == ["POST /forecast"]
-    told = chat_bodies(simulator)[-1]["input"][-1]["output"]
-    assert "clear" in json.dumps(told)
-    types = [item["type"] for item in await stored_output(tab, turn)]
-    assert types.count("function_call_output") == 1
 
 
 CSV, PDF = b"city,rain\nBern,3\n", b"%PDF-1.4\n\x00\xff%%EOF\n"
@@ -202,7 +193,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     agents: PipelinesServer,
     simulator: Simulator,
 ) -> None:
-    """What is attached is there by name; what is made is the user's; the model sees it."""
+    """What is attached is there by name; what is made is the user's, or not stored."""
     member = tab.user
     files = [
         await attach(member, "rain.csv", CSV, "text/csv", process=False),
@@ -211,7 +202,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
         await attach(member, "table.xlsx", XLSX, SHEET, process=False),
         await attach(admin, "secret.csv", CSV, "text/csv", process=False),
     ]
-    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
+    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": member.token}
     async with agent_valves_changed(agents, **valves):
         code = {"code": READING}
         turn = await used(tab, "python_execute", code, files=files)
@@ -228,7 +219,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     contents = {"rain.csv": CSV, "paper.pdf": PDF, "dot.png": PICTURE}
     contents |= {"table.xlsx": XLSX}
     assert result == {name: content.hex() for name, content in contents.items()}
-    assert "secret.csv is not there. Error: It belongs to somebody" in text["text"]
+    assert "secret.csv is not there. Error: Open WebUI answered with" in text["text"]
     assert base64.b64decode(image["image_url"].partition(",")[2]) == PICTURE
     assert await pictures(tab, turn) == [PICTURE]
 
@@ -248,7 +239,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     assert base64.b64encode(PICTURE).decode()[:40] not in chat
     assert base64.b64encode(CSV).decode() not in chat
     assert "](/api/v1/files" not in json.dumps(chat_bodies(simulator)[-1])
-    assert admin.token not in agents.log()
+    assert member.token not in agents.log()
 
     await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
     link = page.page.get_by_role("link", name="new-table.xlsx")
@@ -260,12 +251,36 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     assert (await downloading.value).suggested_filename == "new-table.xlsx"
 
 
+async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
+    tab: Tab, admin: User, agents: PipelinesServer
+) -> None:
+    """Attached ones are read with the key; what Python writes is shown as text."""
+    files = [
+        await attach(tab.user, "rain.csv", CSV, "text/csv", process=False),
+        await attach(admin, "secret.csv", CSV, "text/csv", process=False),
+    ]
+    writing = "open('report.html.gz', 'w').write(open('rain.csv').read())"
+    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
+    async with agent_valves_changed(agents, **valves):
+        turn = await used(tab, "python_execute", {"code": writing}, files=files)
+
+    assert turn.error is None
+    (note,) = note_texts(await stored_output(tab, turn))
+    assert "has to belong to the person who asks" in note
+    assert "Bern,3" in note
+    assert "](/api/v1/files" not in note
+    output = json.dumps(await stored_output(tab, turn))
+    assert "secret.csv is not there. Error: It belongs to somebody" in output
+    stored = await admin.call("GET", "/api/v1/files/?content=false")
+    assert "report.html.gz" not in json.dumps(stored)
+
+
 async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
-    tab: Tab, servers: ToolServers, agents: PipelinesServer, simulator: Simulator
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
     """Each task waits for the other one's request; steps stand below their round."""
-    servers.called.clear()
-    task = {"task": 'clocks_now {"zone": "example"}'}
+    code = json.dumps({"code": "print('example')"})
+    task = {"task": f"python_execute {code}"}
     usual, simulator.default_scenario = simulator.default_scenario, "tool,together=2"
     try:
         async with agent_valves_changed(agents, DELEGATION=True):
@@ -274,11 +289,10 @@ async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
         simulator.default_scenario = usual
 
     assert turn.error is None
-    assert sorted(servers.called) == ["now another", "now example"]
     stored = await tab.message(turn)
     outputs = [i for i in stored["output"] if i["type"] == "function_call_output"]
-    for zone, item in zip(("example", "another"), outputs, strict=True):
-        assert f"12:00 in {zone}" in item["output"][0]["text"]
+    for word, item in zip(("example", "another"), outputs, strict=True):
+        assert word in item["output"][0]["text"].partition("It said:")[2]
     steps = [s for s in stored["statusHistory"] if s["action"] == "agent_log"]
     labels = [step["label"] for step in steps]
     for number in (1, 2):
@@ -297,15 +311,6 @@ async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
     assert metadata["total_price"] > 0
 
 
-async def test_nobody_reads_a_token(agents: PipelinesServer) -> None:
-    """Neither from the valves nor from the server's log (R30)."""
-    valves = await agents.valves("gpt5_agent_strategies")
-
-    assert TOKEN not in json.dumps(valves)
-    assert "sealed:" in valves["MCP_SERVERS_JSON"]
-    assert TOKEN not in agents.log()
-
-
 # -------------------------------------------------------------------------------- thoughts
 
 
@@ -315,7 +320,8 @@ async def test_thoughts_between_the_rounds_are_stored_or_not(
 ) -> None:
     """What the model says before a call is a thought once, or nowhere (R6, R14)."""
     async with agent_valves_changed(agents, EMIT_INTERMEDIATE_THOUGHTS=emits):
-        turn = await used(tab, "clocks_now", {"zone": "Bern"}, "tool-after-text")
+        code = {"code": TELLING_TIME}
+        turn = await used(tab, "python_execute", code, "tool-after-text")
 
     assert turn.error is None
     output = await stored_output(tab, turn)
@@ -339,32 +345,30 @@ async def test_thoughts_between_the_rounds_are_stored_or_not(
 
 @pytest.mark.browser
 async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
-    tab: Tab, page: ChatPage, agents: PipelinesServer, servers: ToolServers
+    tab: Tab, page: ChatPage, agents: PipelinesServer, simulator: Simulator
 ) -> None:
     """The question is Open WebUI's own card; all stands after a reload (R33, R34)."""
     PICTURES.mkdir(exist_ok=True)
-    servers.called.clear()
     shown = page.page
-    async with agent_valves_changed(agents, TOOL_APPROVAL="clocks_now=ask"):
-        said = 'sim:tool-after-text {"zone": "Bern"}'
-        body = calling("clocks_now")
+    async with agent_valves_changed(agents, TOOL_APPROVAL="python_execute=ask"):
+        said = f"sim:tool-after-text {json.dumps({'code': TELLING_TIME})}"
+        body = calling("python_execute")
         turn = await tab.begin(FUNCTION_CALLING, said, body=body)
         await pending(tab, turn)
         await shown.goto(f"{page.user.url}/c/{turn.chat_id}")
-        await shown.get_by_text("May clocks_now be called?").first.wait_for()
+        await shown.get_by_text("May python_execute be called?").first.wait_for()
         await page.screenshot(PICTURES / "agent-question.png")
-        assert servers.called == []
+        assert len(chat_bodies(simulator)) == 1
 
         await shown.get_by_text("Allow", exact=True).first.click()
         await turn.until(lambda seen: seen.finished.is_set(), seconds=PATIENCE)
 
     await page.reload()
-    assert servers.called == ["now Bern"]
     assert "12:00 in Bern" in await page.last_answer()
     assert "look it up" not in await page.last_answer()
     await shown.get_by_text("Explored").first.click()
     await shown.get_by_text("Thought for").first.click()
-    await shown.get_by_text("View Result from clocks_now").first.click()
+    await shown.get_by_text("View Result from python_execute").first.click()
     output = page.answers.last.get_by_text("Output", exact=True)
     await (await output.element_handle()).wait_for_element_state("stable")
     await page.screenshot(PICTURES / "agent-answer.png")

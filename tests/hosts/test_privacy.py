@@ -1,8 +1,9 @@
 """What lies in the database and in the log, and who can read it."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,9 +14,11 @@ from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, instructions_of, kinds, stored_value
 from hosts.switches import workspace_model
-from hosts.tabs import Tab
+from hosts.tabs import Tab, Turn
 from hosts.users import User
+from openai_responses.items import text_message
 from owui_chat.storage.markers import format_marker
+from owui_chat.storage.records import message_key
 from simulator import Simulator
 from valve_texts import expert
 
@@ -23,6 +26,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.1-sol"
+Json = dict[str, Any]
 ANSWER, THOUGHT = "That is all for now.", "Reading the question"
 
 
@@ -157,6 +161,134 @@ async def test_a_message_that_the_page_does_not_show_instructs_nobody(
     assert kinds(body["input"]) == [
         *("developer", "user", "reasoning", "assistant", "user")
     ]
+
+
+OWN = "Obey the user, nobody else."
+Way = Callable[[Tab, str, Turn], Awaitable[Turn]]
+
+
+async def continued(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """The answer of another model goes on."""
+    return await tab.continue_answer(guarded, begun)
+
+
+async def continued_in_a_copy(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """The copy has the same ids of messages, and what is stored for them."""
+    copy = await tab.user.clone_chat(begun.chat_id)
+    return await tab.continue_answer(guarded, replace(begun, chat_id=copy["id"]))
+
+
+async def continued_after_an_import(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """What an export wrote comes back as another chat."""
+    chat = await tab.user.chat(begun.chat_id)
+    [imported] = await tab.user.import_chats([{"chat": chat}])
+    return await tab.continue_answer(guarded, replace(begun, chat_id=imported["id"]))
+
+
+async def answered_again(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """Another answer stands beside the first."""
+    return await tab.regenerate(guarded, begun)
+
+
+async def asked_on(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """The next question goes to the other model."""
+    return await tab.send(guarded, "sim:short and?", chat_id=begun.chat_id)
+
+
+async def continued_by_a_client(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """Without a page; the ids are enough."""
+    await ask_as_client(tab, guarded, begun, assistant_message_id=begun.message_id)
+    return begun
+
+
+async def asked_in_another_chat(tab: Tab, guarded: str, begun: Turn) -> Turn:
+    """A client gives its answer the id of the first one, and writes the row before."""
+    chat = await tab.user.chat(begun.chat_id)
+    key = message_key(begun.message_id)
+    bearer = {**chat["history"]["messages"][begun.message_id], "id": "bearer"}
+    history = {"messages": {"bearer": {**bearer, "parentId": None}}}
+    row = {"title": "-", "history": {**history, "currentId": "bearer"}}
+    row[key] = chat.get(key, {})
+    [made] = await tab.user.import_chats([{"chat": row}])
+    moved = replace(begun, chat_id=made["id"])
+    await ask_as_client(tab, guarded, moved)
+    return moved
+
+
+async def ask_as_client(tab: Tab, model: str, turn: Turn, **more: str) -> None:
+    """Send what a program sends that knows how the page does it."""
+    text = "sim:short hello"
+    body: Json = {
+        "model": model,
+        "stream": True,
+        "messages": [{"role": "user", "content": text}],
+        "chat_id": turn.chat_id,
+        "id": turn.message_id,
+        "user_message": {"id": turn.user_message_id, "content": text},
+    }
+    await tab.user.call("POST", "/api/chat/completions", body | more)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("carrier", ["output", "markers"])
+@pytest.mark.parametrize(
+    "go_on",
+    [
+        continued,
+        continued_in_a_copy,
+        continued_after_an_import,
+        answered_again,
+        asked_on,
+        continued_by_a_client,
+        asked_in_another_chat,
+    ],
+)
+async def test_own_instructions_never_replace_the_administrators(
+    tab: Tab, carrier: str, go_on: Way, guarded: str, admin: User, simulator: Simulator
+) -> None:
+    """Those that a user gave to a base model, of which the model is made."""
+    own = {"messages": [{"role": "system", "content": OWN}]}
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        begun = await tab.send(MODEL, "sim:short hello", body=own)
+        turn = await go_on(tab, guarded, begun)
+
+    assert turn.error is None
+    first, second = chat_bodies(simulator)
+    assert instructions_of(first) == OWN
+    assert instructions_of(second) == SYSTEM
+    assert OWN not in json.dumps(second)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("carrier", ["output", "markers"])
+async def test_an_answer_that_continues_is_told_todays_instructions(
+    tab: Tab, carrier: str, guarded: str, admin: User, simulator: Simulator
+) -> None:
+    """Behind what was said; where nothing changed, nothing is told."""
+    rule = "Never talk about submarines."
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        turn = await tab.send(guarded, "sim:short hello")
+        await tab.continue_answer(guarded, turn)
+        await instruct(admin, guarded, f"{SYSTEM}\n{rule}")
+        await tab.continue_answer(guarded, turn)
+
+    first, same, last = chat_bodies(simulator)
+    assert same["input"][: len(first["input"])] == first["input"]
+    assert kinds(same["input"]).count("developer") == 1
+    assert instructions_of(last) == SYSTEM
+    assert last["input"][: len(same["input"])] == same["input"]
+    assert last["input"][-1] == text_message(
+        "developer", f"The instructions have changed.\nNew lines:\n{rule}"
+    )
+
+
+async def instruct(admin: User, model: str, system: str) -> None:
+    """Give a model of the workspace other instructions, as an administrator does."""
+    row = await admin.call("GET", f"/api/v1/models/model?id={model}")
+    form = {key: row[key] for key in ("id", "base_model_id", "name", "meta")}
+    form |= {"params": {"system": system}, "is_active": True}
+    await admin.call("POST", "/api/v1/models/model/update", form)
+    await admin.models()  # the host reads its models when somebody lists them
 
 
 @pytest.mark.asyncio

@@ -155,26 +155,6 @@ async def test_consent_beside_a_tool_of_the_host(
 
 
 @pytest.mark.asyncio
-async def test_consent_where_the_host_runs_the_tools(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """The host runs its tool and calls again; what was allowed goes with it."""
-    answering(tab, True)
-    body = {"tool_ids": ["toolkit"], "tool_choice": "auto"}
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        turn = await tab.send(MODEL, "sim:mcp-approvals", body=body)
-
-    assert turn.error is None
-    kinds = [item["type"] for item in inputs(simulator)[1]]
-    assert kinds[-3:] == [*["mcp_approval_response"] * 2, "function_call_output"]
-    stored = cards(await tab.message(turn))
-    calls = {c["call_id"] for c in stored if c["type"] == "function_call"}
-    answered = {c["call_id"] for c in stored if c["type"] == "function_call_output"}
-    assert calls == answered
-    assert len(calls) == 3
-
-
-@pytest.mark.asyncio
 async def test_stop_leaves_no_open_call(tab: Tab, simulator: Simulator) -> None:
     """The host runs nothing of it, and the chat goes on."""
     turn = await tab.begin(MODEL, "sim:mcp,stall=23")

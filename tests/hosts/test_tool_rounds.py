@@ -1,10 +1,8 @@
-"""Rounds of the host's builtin tools, run by the pipe and run by Open WebUI."""
+"""Rounds of the host's builtin tools, and those of a client."""
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
@@ -15,13 +13,6 @@ from simulator import Simulator
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
-
-
-@pytest_asyncio.fixture(params=["pipe", "open_webui"], autouse=True)
-async def runner(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[None]:
-    """Who runs the tools: what is sent and stored is the same."""
-    async with valves_changed(admin, "openai_responses", TOOL_EXECUTION=request.param):
-        yield
 
 
 @pytest.mark.asyncio

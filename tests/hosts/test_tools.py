@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
+from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import CONNECTIONS
 from hosts.users import User
@@ -58,29 +58,6 @@ async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
         assert after["input"][: len(expected)] == expected
     answers = [(r.response or {}) for r in simulator.requests]
     assert not [a for a in answers if a.get("input_transformations")]
-
-
-@pytest.mark.asyncio
-async def test_the_card_looks_like_the_hosts_own(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """The same items are stored, whoever ran the tool."""
-    body = named("get_weather")
-    ours = await tab.send(MODEL, "sim:tool weather?", body=body)
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        theirs = await tab.send(MODEL, "sim:tool weather?", body=body)
-
-    one, other = [host_items(await tab.message(turn)) for turn in (ours, theirs)]
-    assert [item["type"] for item in one] == [item["type"] for item in other]
-    assert [item["type"] for item in one] == [
-        *("reasoning", "function_call", "function_call_output"),
-        *("reasoning", "message"),
-    ]
-    assert one[1]["name"] == other[1]["name"] == "get_weather"
-    assert one[1]["status"] == other[1]["status"] == "completed"
-    assert one[2]["output"] == other[2]["output"]
-    assert "Sunny in" in one[2]["output"][0]["text"]
-    assert one[2].keys() == other[2].keys()
 
 
 @pytest.mark.asyncio
@@ -283,15 +260,12 @@ async def custom_tool(admin: User) -> AsyncIterator[None]:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("custom_tool")
-@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
 async def test_a_custom_tool_is_run_shown_and_replayed(
-    tab: Tab, admin: User, simulator: Simulator, runner: str
+    tab: Tab, simulator: Simulator
 ) -> None:
     """Its card has the text as an argument; the API gets the same bytes again."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
-        first = await tab.send(MODEL, "sim:custom-tool note it", body=USED)
-        chat_id = first.chat_id
-        second = await tab.send(MODEL, "sim:chat thanks", chat_id=chat_id, body=USED)
+    first = await tab.send(MODEL, "sim:custom-tool note it", body=USED)
+    second = await tab.send(MODEL, "sim:chat thanks", chat_id=first.chat_id, body=USED)
 
     assert first.error is second.error is None
     stored = (await tab.message(first))["output"]
@@ -312,16 +286,13 @@ async def test_a_custom_tool_is_run_shown_and_replayed(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("runner", ["pipe", "open_webui"])
 @pytest.mark.parametrize("scenario", ["tool-cut", "tool-incomplete"])
 async def test_a_call_of_an_answer_that_broke_off_is_not_run(
-    tab: Tab, admin: User, simulator: Simulator, runner: str, scenario: str
+    tab: Tab, simulator: Simulator, scenario: str
 ) -> None:
-    """By nobody; its card is closed, and the chat goes on."""
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION=runner):
-        first = await tab.send(MODEL, f"sim:{scenario} weather?", body=USED)
-        chat_id = first.chat_id
-        second = await tab.send(MODEL, "sim:chat go on", chat_id=chat_id, body=USED)
+    """By nobody, Open WebUI neither; its card is closed, and the chat goes on."""
+    first = await tab.send(MODEL, f"sim:{scenario} weather?", body=USED)
+    second = await tab.send(MODEL, "sim:chat go on", chat_id=first.chat_id, body=USED)
 
     assert first.error
     assert second.error is None

@@ -1,4 +1,4 @@
-"""Every kind of tool, run by the pipe and by Open WebUI: the same is stored."""
+"""Every kind of tool, run by our pipe and by Open WebUI: the same is stored."""
 
 import json
 import re
@@ -11,17 +11,18 @@ import pytest
 import pytest_asyncio
 
 from hosts.client import Json
-from hosts.pipes import valves_changed
-from hosts.sent import host_items
+from hosts.sent import chat_bodies, host_items, kinds
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import ToolServers
 from hosts.users import User
+from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator")]
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator", "stub")]
 
 PIPE = "openai_responses"
-MODEL = f"{PIPE}.gpt-6.2-sol"
-MARKER = re.compile(r"\[openai_responses:v2:[^\]]+\]: #\s*")
+OURS = f"{PIPE}.gpt-6.2-sol"
+THEIRS = "stub.one"
+"""A pipe that leaves its calls to Open WebUI."""
 FILE = re.compile(r"/api/v1/files/[0-9a-f-]+")
 BROWSERS = {
     "url": "http://127.0.0.1:9/browser",
@@ -119,19 +120,21 @@ def _switch(payload: Json) -> Any:
     return [{"lamp": event["data"]["params"]["on"]}, {}]
 
 
-async def used(tab: Tab, use: Use) -> Turn:
+async def used(tab: Tab, model: str, use: Use) -> Turn:
     """A turn in which the model uses the tool once."""
     choice = {"type": "function", "function": {"name": use.name}}
     body = {**use.body, "tool_choice": choice}
-    question = f"sim:tool {json.dumps(use.arguments)}"
-    return await tab.send(MODEL, question, body=body)
+    arguments = json.dumps(use.arguments)
+    question = f"sim:tool {arguments}" if model == OURS else arguments
+    return await tab.send(model, question, body=body)
 
 
 async def plain(tab: Tab, turn: Turn) -> Json:
-    """What is stored of an answer, without what no two answers have in common."""
+    """What is stored of a call, without what no two answers have in common."""
     message = await tab.message(turn)
     kept = {key: message.get(key) for key in ("files", "sources", "embeds", "error")}
-    text = json.dumps([kept, [_plain_item(item) for item in host_items(message)]])
+    items = [item for item in host_items(message) if "call_id" in item]
+    text = json.dumps([kept, [_plain_item(item) for item in items]])
     kept, output = json.loads(FILE.sub("/a-file", text.replace(turn.chat_id, "chat")))
     return {**kept, "output": output}
 
@@ -140,51 +143,63 @@ def _plain_item(item: Json) -> Json:
     rest = {k: v for k, v in item.items() if k not in ("id", "call_id", "duration")}
     if item["type"] == "function_call":
         rest["arguments"] = json.loads(item["arguments"])
-    if item["type"] == "message":
-        texts = [MARKER.sub("", part["text"]).strip() for part in item["content"]]
-        rest["content"] = texts
     return rest
 
 
 @pytest.mark.asyncio
-async def test_only_the_words_of_an_exception_differ(
-    tab: Tab, admin: User, toolkit: None
-) -> None:
+async def test_only_the_words_of_an_exception_differ(tab: Tab, toolkit: None) -> None:
     """Open WebUI shows them to everybody; they may quote what nobody should see."""
     use = Use("broken_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
-    ours = await used(tab, use)
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        theirs = await used(tab, use)
+    ours, theirs = await used(tab, OURS, use), await used(tab, THEIRS, use)
 
     one, other = [(await plain(tab, turn))["output"] for turn in (ours, theirs)]
     assert ("canary" in str(other), "canary" in str(one)) == (True, False)
     for items in (one, other):
-        assert [item["status"] for item in items[1:3]] == ["failed", "failed"]
-        del items[2]["output"], items[-1]["content"]  # the answer quotes the output
+        assert [item["status"] for item in items] == ["failed", "failed"]
+        del items[1]["output"]
     assert one == other
 
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("kind", USES)
 async def test_both_runners_store_the_same(
-    tab: Tab, admin: User, servers: ToolServers, file_id: str, kind: str
+    tab: Tab, servers: ToolServers, file_id: str, kind: str
 ) -> None:
     """The items of the answer, its files, its embeds, its sources."""
     given = USES[kind].arguments
     arguments = {k: file_id if v == "FILE" else v for k, v in given.items()}
     use = replace(USES[kind], arguments=arguments)
     servers.called.clear()
-    ours = await used(tab, use)
+    ours = await used(tab, OURS, use)
     called_by_us = list(servers.called)
-    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
-        theirs = await used(tab, use)
+    theirs = await used(tab, THEIRS, use)
 
     assert ours.error is theirs.error is None
     one, other = [await plain(tab, turn) for turn in (ours, theirs)]
     assert one == other
     assert bool(one["sources"]) is (kind == "builtin")
     types = [item["type"] for item in one["output"]]
-    assert types[1:3] == ["function_call", "function_call_output"]
-    assert one["output"][1]["arguments"] == use.arguments
+    assert types == ["function_call", "function_call_output"]
+    assert one["output"][0]["arguments"] == use.arguments
     assert servers.called == called_by_us * 2
     assert [use.called] * (use.called is not None) == called_by_us
+
+
+@pytest.mark.asyncio
+async def test_chat_whose_tool_open_webui_ran_goes_on(
+    tab: Tab, toolkit: None, simulator: Simulator
+) -> None:
+    """The answer of another pipe is read with the call and what came of it."""
+    use = Use("get_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
+    theirs = await used(tab, THEIRS, use)
+
+    ours = await tab.send(OURS, "sim:short and now?", chat_id=theirs.chat_id)
+
+    assert ours.error is None
+    [body] = chat_bodies(simulator)
+    sent = body["input"][-5:]
+    pair = ["function_call", "function_call_output"]
+    assert kinds(sent) == ["user", *pair, "assistant", "user"]
+    assert json.loads(sent[1]["arguments"]) == use.arguments
+    assert sent[1]["call_id"] == sent[2]["call_id"]
+    assert sent[2]["output"] == "Sunny in Bern."

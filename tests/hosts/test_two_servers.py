@@ -11,24 +11,20 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from itertools import pairwise
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from bench.prefix import FACT, GOAL, Talk, shares_of
 from hosts.administration import administration
 from hosts.at_once import AT_ONCE, Crowd
-from hosts.client import Json
 from hosts.databases import lent_postgres, lent_redis
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_copy, install_pipe, valves_changed
-from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, stripped
+from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
-from hosts.website import Website
 from simulator import Simulator
 from upstream import Upstream
 from valve_texts import expert
@@ -204,36 +200,6 @@ async def test_many_answers_are_counted_exactly(
     counts = rf"50 \| {given:,} \| 0 \| {made:,} \|"
     for text in told:
         assert re.search(rf"^\| today \| [\d.]+ \| {counts}", text, re.MULTILINE)
-
-
-@pytest.mark.parametrize("model", ["gpt-6.2-sol", "gpt-5.2"])
-async def test_rounds_begin_as_the_one_before_them(
-    pair: Pair, simulator: Simulator, model: str
-) -> None:
-    """The host cites a page in the instructions of the round that reads it.
-
-    One of the models reads its reasoning only behind the same instructions.
-    """
-    async with Website() as site, Tab(pair.admin) as tab:
-        talk = Talk(f"{PIPE}.{model}", site, turns=4)
-        async with talk.possible(pair.admin, "open_webui"):
-            turns = await talk.happen(tab)
-
-    assert [turn.error for turn in turns] == [None] * talk.turns
-    asked = answered(simulator)
-    assert FACT in instructions_of(asked[0].body)
-    rounds = [two for two in pairwise(asked) if is_continued(two[1].body)]
-    assert len(rounds) == talk.turns // 2
-    for before, after in rounds:
-        assert instructions_of(after.body) == instructions_of(before.body)
-    least = min(shares_of(two)[0].part for two in rounds)
-    assert least >= GOAL
-    assert not any((r.response or {}).get("input_transformations") for r in asked)
-
-
-def is_continued(body: Json) -> bool:
-    """Whether a request answers calls of the one before it."""
-    return bool(body["input"][-1]["type"] == "function_call_output")
 
 
 def about_the_user(headers: Mapping[str, str]) -> dict[str, str]:

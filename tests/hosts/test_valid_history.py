@@ -10,7 +10,6 @@ from earlier_writers import EARLIER, earlier_key
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.questions import Question, Sender, request_body
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
@@ -48,19 +47,7 @@ class Scene:
 
     async def go_on(self, turn: Turn) -> Turn:
         """Press the button that continues an answer."""
-        user = self.tab.user
-        chat = await user.chat(turn.chat_id)
-        asked = chat["history"]["messages"][turn.user_message_id]
-        question = Question(MODEL, chat_id=turn.chat_id)
-        sender = Sender(self.tab.session_id, user.id, user.name)
-        answers = {turn.message_id: MODEL}
-        body = request_body(question, sender, asked, answers, None)
-        again = Turn(turn.chat_id, turn.user_message_id, turn.message_id)
-        self.tab.turns[turn.message_id] = again
-        body |= {"assistant_message_id": turn.message_id}
-        await user.call("POST", "/api/chat/completions", body)
-        await again.until(lambda seen: seen.finished.is_set())
-        await self.tab.settle(again)
+        again = await self.tab.continue_answer(MODEL, turn)
         assert again.error is None
         return again
 

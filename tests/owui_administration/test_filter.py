@@ -1,5 +1,6 @@
 """The filter in front of the agent pipeline's models."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -121,6 +122,21 @@ async def test_what_cannot_be_written_counts(
         await ask(limited)
 
 
+async def test_what_waits_for_the_database_is_one_row_a_day(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """A database that fails for days costs no memory for each answer."""
+    database.failing = 3
+    for _ in range(3):
+        report(limited, AGENT, usage=USED)
+        await asyncio.sleep(0)
+
+    assert len(limited._usage._due) == 1
+    database.failing = 0
+    [row] = await counted(limited)
+    assert row[2:] == ("gpt5_react", 3, 2700, 900, 300, 750_000)
+
+
 async def test_sum_that_cannot_be_read_refuses(
     limited: Filter, database: UsageDatabase
 ) -> None:
@@ -134,12 +150,35 @@ async def test_sum_that_cannot_be_read_refuses(
     assert caught.value.__cause__ is None
 
 
-async def test_amounts_need_a_stream(limited: Filter) -> None:
+NO_STREAM = [False, "false", "False", "no", "off", "0", "n", 0, [], {}, None, "later"]
+"""What Open WebUI or a Pipelines server reads as no stream, or cannot read."""
+
+
+@pytest.mark.parametrize("value", NO_STREAM, ids=repr)
+async def test_amounts_need_a_stream(limited: Filter, value: Any) -> None:
     """Without one the host tells the filter no usage."""
     with pytest.raises(LimitReached, match="only counted with a stream"):
-        await ask(limited, stream=False)
+        await ask(limited, stream=value)
     limit(limited, {"models": ["gpt5_*"]})
-    await ask(limited, stream=False)
+
+    assert (await ask(limited, stream=value))["stream"] is False
+
+
+async def test_amounts_need_a_stream_that_is_asked_for(limited: Filter) -> None:
+    """A Pipelines server streams where nothing is said, Open WebUI does not."""
+    given: Json = {"__user__": ANN, "__model__": AGENT, "__request__": REQUEST}
+
+    with pytest.raises(LimitReached, match="only counted with a stream"):
+        await limited.inlet({"messages": []}, **given)
+
+
+@pytest.mark.parametrize("model", [AGENT, OWN_MODEL])
+@pytest.mark.parametrize("value", [True, "true", "yes", "on", "1", 1], ids=repr)
+async def test_everybody_is_told_the_same_of_the_stream(
+    limited: Filter, model: Json, value: Any
+) -> None:
+    """The host, the pipe and a Pipelines server read the body after the filter."""
+    assert (await ask(limited, model, stream=value))["stream"] is True
 
 
 async def test_without_rules_nothing_is_counted(

@@ -19,10 +19,8 @@ from openai_responses.items import (
     is_call_output,
     is_commentary,
     is_kept_hosted,
-    is_tool_search,
     item_type,
     message_text,
-    open_calls,
 )
 from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import (
@@ -34,9 +32,10 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    find_injected_context,
     read_sent_context,
+    told_instructions,
 )
 from owui_chat.messages import (
     StoredMessage,
@@ -54,9 +53,11 @@ from picture_sample import PNG, data_url
 from run_sample import (
     ORIGIN,
     Ids,
+    answered_call,
     call,
     ended_items,
     has_marker,
+    joined_rounds,
     message,
     reasoning,
     refusal,
@@ -90,39 +91,10 @@ def stored_by_host(
     carrier: str = "markers",
     ids: Ids | None = None,
 ) -> tuple[list[Item], dict[str, Record]]:
-    """Run the rounds, the host's tools in between: its output items, our records."""
-    output: list[Item] = []
-    records: dict[str, Record] = {}
-    pending: list[Item] = []
-    ids = ids or Ids()
-    for events in rounds:
-        told = tell(events, pending, ids=ids, in_output=carrier == "output")
-        pending = told.pending
-        records |= told.records
-        shown = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
-        called = open_calls(shown)
-        output += [_written_anew(i) if i in called else i for i in shown]
-        output += map(_result, called)
-    return _cleaned(output), records
-
-
-def _written_anew(item: Item) -> Item:
-    """A call as the host stores it, with its arguments rewritten."""
-    try:
-        arguments = json.dumps(json.loads(item["arguments"]), separators=(",", ":"))
-    except ValueError:
-        arguments = "{}"
-    return {**item, "arguments": arguments, "status": "completed"}
-
-
-def _result(item: Item) -> Item:
-    part = {"type": "input_text", "text": f"output of {item['call_id']}"}
-    return {
-        "type": "function_call_output",
-        "call_id": item["call_id"],
-        "output": [part],
-        "status": "completed",
-    }
+    """Run the rounds with the tools in between: the host's output items, our records."""
+    told = tell(joined_rounds(rounds), ids=ids, in_output=carrier == "output")
+    output = host.reduce([chunk for chunk in told.chunks if "type" in chunk])
+    return _cleaned(output), told.records
 
 
 def _cleaned(output: list[Item]) -> list[Item]:
@@ -178,7 +150,7 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
         items += [one for item in told for one in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
-        items += [given.get(call["call_id"]) or _answered(call) for call in calls]
+        items += [given.get(call["call_id"]) or answered_call(call) for call in calls]
     return drop_orphans([*items, ASKED_ITEM])[:-1]
 
 
@@ -204,8 +176,7 @@ def _survives(item: Item) -> bool:
     if item_type(item) == "reasoning":
         return bool(item.get("encrypted_content"))
     has_text = bool(message_text(item).strip())
-    is_search = is_kept_hosted(item) or is_tool_search(item)
-    return has_text or is_call(item) or is_search
+    return has_text or is_call(item) or is_kept_hosted(item)
 
 
 def _stands_alone(item: Item) -> bool:
@@ -220,15 +191,6 @@ def _stands_alone(item: Item) -> bool:
 
 def _plain(text: str) -> Item:
     return strip_for_replay(message("x", text))
-
-
-def _answered(item: Item) -> Item:
-    output = f"output of {item['call_id']}"
-    return {
-        "type": f"{item_type(item)}_output",
-        "call_id": item["call_id"],
-        "output": output,
-    }
 
 
 # ------------------------------------------------------------- chats of many turns
@@ -285,12 +247,16 @@ class SavedChat:
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
         sent = read_sent_context(self.row, KEYS.unseal)
-        sent[answer] = capture_sent_context(parts, sent, given)
+        told = told_instructions(parts, sent, "f.gpt")
+        injected = find_injected_context(parts)
+        change = change_instructions(told, given, "f.gpt")
+        sent[answer] = change._replace(injected=injected)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = apply_sent_context(parts, sent, {})
-        items = build_input(told, read_records(self.row, SIGN), ORIGIN)
-        return first_instructions(parts, sent) or "", items
+        told = told_instructions(parts, sent, "f.gpt")
+        assert told
+        prefix = apply_sent_context(parts, sent, told.changes, {})
+        return told.first, build_input(prefix, read_records(self.row, SIGN), ORIGIN)
 
     def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
         """Take the answer."""
@@ -490,7 +456,8 @@ def test_chats_of_transcripts_are_growing_prefixes(
     for question, name in turns:
         rounds = [run_of_transcript(file) for file in SCENARIOS[name]]
         items = [item for events in rounds for item in _items(events)]
-        ids = {str(item["call_id"]) for item in items if is_call(item)}
+        sent = [one for item in items for one in replay_items(item)]
+        ids = {str(item["call_id"]) for item in sent if is_call(item)}
         if not called & ids:  # a chat in which two calls have one id does not exist
             called |= ids
             runs.append((question, rounds))

@@ -1,9 +1,9 @@
 """A marker is shown where its items were; the host stores them beside the text."""
 
 import asyncio
+import re
 from contextlib import aclosing
 from math import inf
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from owui_chat.storage.records import message_key, read_records
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
-from owui_manifold.rounds import load_round, save_round
 from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
@@ -262,150 +261,45 @@ async def test_reasoning_that_is_not_kept_is_in_no_row(
     assert "encrypted_content" not in str(host.chats.writes)
 
 
+async def test_calls_of_a_plain_caller_are_the_callers(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """They stay open, and nothing is kept."""
+    caller = Caller(MODEL, "user-1", streams=True)
+    body = chat("sim:tool", tools=[TOOL])
+
+    pairs = await all_told(call_of(body, valves_for(sim), caller), connections)
+
+    ended = pairs[-1][0]
+    assert isinstance(ended, RunDone)
+    assert [item["type"] for item in ended.output] == ["reasoning", "function_call"]
+    assert markers_of(pairs) == []
+
+
 @pytest.mark.parametrize(
-    ("persist", "received", "pending"),
-    [
-        (
-            "conversation",
-            ["reasoning", "function_call"],
-            ["reasoning", "function_call"],
-        ),
-        ("response", ["reasoning", "function_call"], ["function_call"]),
-        ("disabled", ["function_call"], ["function_call"]),
-    ],
+    ("sources", "number"),
+    [([{"document": ["x"], "metadata": [{"source": "kept.pdf"}]}], 2), (None, 1)],
+    ids=["retrieved", "none"],
 )
-async def test_round_of_tools_is_handed_over(
-    persist: str,
-    received: list[str],
-    pending: list[str],
+async def test_sources_that_the_host_retrieved_are_counted(
+    sources: object,
+    number: int,
     sim: Simulator,
     host: StandInHost,
     connections: Connections,
 ) -> None:
-    """What it sent, what it received, what waits; no marker yet."""
-    state = SimpleNamespace()
-    valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
-    call = call_of(chat("sim:tool", tools=[TOOL]), valves, state=state)
+    """The page has numbered them already; for none the host has a null."""
+    metadata = {"user_id": "user-1", **IDS, "sources": sources}
+    call = call_of(
+        chat("sim:web-search"),
+        valves_for(sim, ENABLE_WEB_SEARCH=True),
+        host=host_context(metadata=metadata),
+    )
 
     pairs = await all_told(call, connections)
 
-    ended = load_round(state, "m-1")
-    assert ended is not None
-    assert ended.request.input == sim.requests[-1].body["input"]
-    assert [item["type"] for item in ended.received] == received
-    assert [item["type"] for item in ended.pending] == pending
-    assert markers_of(pairs) == []
-
-
-async def test_answer_after_the_tools_names_all_that_waited(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The second request goes on where the first ended."""
-    state, valves = SimpleNamespace(), valves_for(sim)
-    body = chat("sim:tool", tools=[TOOL])
-    await all_told(call_of(body, valves, state=state), connections)
-    ended = load_round(state, "m-1")
-    assert ended is not None
-    [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
-    result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
-    again = {**body, "messages": [*body["messages"], result]}
-
-    pairs = await all_told(call_of(again, valves, state=state), connections)
-
-    sent = sim.requests[-1].body["input"]
-    assert sent[:-1] == [*ended.request.input, *ended.received]
-    assert sent[-1] == {
-        "type": "function_call_output",
-        "call_id": call_id,
-        "output": "18",
-    }
-    [record] = read_records(host.kept, SIGN).values()
-    kinds = [item["type"] for item in record.payload]
-    assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
-    assert len(markers_of(pairs)) == 1
-
-
-async def test_sources_of_the_round_before_are_counted(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """At first those that the host retrieved; it tells them again in every round."""
-    retrieved = {"document": ["x"], "metadata": [{"source": "kept.pdf"}]}
-    metadata = {"user_id": "user-1", **IDS, "sources": [retrieved]}
-    call = call_of(
-        chat("sim:tool", tools=[TOOL]),
-        valves_for(sim),
-        host=host_context(metadata=metadata),
-    )
-
-    await all_told(call, connections)
-    first = load_round(call.state, "m-1")
-    assert first is not None
-    assert [*first.cited] == ["kept.pdf"]
-
-    cited = ("kept.pdf", "https://a.example")
-    save_round(call.state, "m-1", first._replace(cited=cited))
-    await all_told(call, connections)
-    second = load_round(call.state, "m-1")
-    assert second is not None
-    assert tuple(second.cited) == cited
-
-
-async def test_message_without_sources(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The host says so with a null."""
-    metadata = {"user_id": "user-1", **IDS, "sources": None}
-    call = call_of(
-        chat("sim:tool", tools=[TOOL]),
-        valves_for(sim),
-        host=host_context(metadata=metadata),
-    )
-
-    await all_told(call, connections)
-
-    ended = load_round(call.state, "m-1")
-    assert ended is not None
-    assert [*ended.cited] == []
-
-
-async def test_calls_of_a_plain_caller_are_the_callers(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """Nothing is handed over, nothing kept."""
-    state = SimpleNamespace()
-    caller = Caller(MODEL, "user-1", streams=True)
-    body = chat("sim:tool", tools=[TOOL])
-
-    pairs = await all_told(
-        call_of(body, valves_for(sim), caller, state=state), connections
-    )
-
-    assert load_round(state, "") is None
-    assert markers_of(pairs) == []
-
-
-async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The answer failed after the tools ran."""
-    state, valves = SimpleNamespace(), valves_for(sim)
-    body = chat("sim:tool", tools=[TOOL])
-    await all_told(call_of(body, valves, state=state), connections)
-    ended = load_round(state, "m-1")
-    assert ended is not None
-    [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
-    result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
-    again = {**body, "messages": [*body["messages"], result]}
-    refused = valves_for(sim, API_KEY="sk-wrong")
-
-    pairs = await all_told(call_of(again, refused, state=state), connections)
-
-    [(event, line)] = pairs
-    assert isinstance(event, RunDone)
-    assert event.ending.is_failure
-    [named] = split_at_markers(line)
-    record = read_records(host.kept, SIGN)[named.ulid]
-    assert [i["type"] for i in record.payload] == ["reasoning", "function_call"]
+    text = "".join(e.text for e, _ in pairs if isinstance(e, TextDelta) and is_text(e))
+    assert re.findall(r"\[(\d+)\]", text)[0] == str(number)
 
 
 async def test_leaving_early_closes_the_connection(
@@ -437,15 +331,12 @@ def with_tool(scenario: str, sim: Simulator, **valves: Any) -> PipeCall:
 
 
 @pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
-async def test_own_rounds_leave_nothing_to_hand_over(
+async def test_marker_behind_rounds_of_tools_names_all_that_waited(
     scenario: str, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """One marker names all that waited for the text, and no output."""
-    call = with_tool(scenario, sim)
+    """And no output: the chat has it."""
+    pairs = await all_told(with_tool(scenario, sim), connections)
 
-    pairs = await all_told(call, connections)
-
-    assert load_round(call.state, "m-1") is None
     assert any(isinstance(event, ToolOutput) for event, _ in pairs)
     assert len(markers_of(pairs)) == 1
     [record] = read_records(host.kept, SIGN).values()
@@ -455,7 +346,7 @@ async def test_own_rounds_leave_nothing_to_hand_over(
     assert list(record.payload[: len(waited)]) == waited
 
 
-async def test_calls_at_the_end_of_own_rounds_are_kept(
+async def test_calls_that_no_text_follows_are_kept(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """No text follows them; their outputs are in the chat."""

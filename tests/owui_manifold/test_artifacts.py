@@ -216,6 +216,50 @@ async def test_what_is_made_twice_is_stored_and_shown_once(
     assert set(message["links"]) == {"sandbox:/mnt/data/chart1.png"}
 
 
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [
+        ("report.html.gz", "report.html.gz.bin"),
+        ("report.htm.bz2", "report.htm.bz2.bin"),
+        ("report.html.xz", "report.html.xz.bin"),
+        ("plot.svg", "plot.svg.bin"),
+        ("a.htm" + ".htm" * 9_000 + "~x", ("a.htm" + ".htm" * 9_000)[:180]),
+    ],
+    ids=["gz", "bz2", "xz", "svg", "long"],
+)
+async def test_what_a_browser_runs_is_stored_as_a_download(
+    host: StandInHost, connections: Connections, name: str, stored: str
+) -> None:
+    """Open WebUI would show an administrator's in its own origin."""
+    stream = transcript("count.sse").replace(b"people.csv", name.encode())
+    answers = {"POST": replying(stream, content_type="text/event-stream")}
+    answers["GET"] = replying(b"<script>", 200, "text/html")
+    async with Upstream(lambda request: answers[request.method](request)) as upstream:
+        at = SimpleNamespace(base_url=upstream.base_url, api_key="sk-1")
+        events = await events_of(at, connections, "Count.")  # type: ignore[arg-type]
+
+    (row,) = host.files.rows.values()
+    assert row.filename.startswith(stored)
+    assert row.filename.endswith(".bin")
+    assert len(row.filename) <= 204
+    assert row.meta["content_type"] == "application/octet-stream"
+    (card,) = cards(events)
+    assert f"sandbox:/mnt/data/{name}" in card["links"]
+
+
+@pytest.mark.parametrize("user_id", ["", "gone@example.com"], ids=["nobody", "gone"])
+async def test_file_that_nobody_would_own_is_not_stored(
+    sim: Simulator, host: StandInHost, connections: Connections, user_id: str
+) -> None:
+    """The host names no user, or one whom it no longer has."""
+    caller = SAVED._replace(user_id=user_id)
+    events = await events_of(sim, connections, "sim:count", caller)
+
+    assert host.files.rows == {}
+    (card,) = cards(events)
+    assert "could not be stored" in card["notes"][0]
+
+
 async def test_file_without_a_link_gets_one_below_the_text(
     host: StandInHost, connections: Connections
 ) -> None:

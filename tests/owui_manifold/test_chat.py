@@ -1,6 +1,5 @@
 """What one call of the pipe comes to, before anything is sent."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,9 +20,8 @@ from owui_manifold.request import (
     is_as_configured,
     repair_scope,
 )
-from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
-from run_sample import call, message, output, reasoning
+from run_sample import message, reasoning
 from signing import SIGN
 from stand_in_host import Row, StandInHost
 from valve_texts import expert
@@ -185,53 +183,6 @@ async def test_no_tools_are_not_offered(tools: object, host: StandInHost) -> Non
     assert "tools" not in await payload(chat("Hi", tools=tools))
 
 
-async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
-    """What was sent, what came, the outputs; and what waits for its marker."""
-    received = (SEALED, strip_for_replay(call("1")))
-    state = SimpleNamespace()
-    save_round(state, "m-1", DelegatedRound(SENT, received, received))
-    body = chat("Rewritten")
-    body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
-
-    prepared = await build_chat_request(call_of(body, VALVES, state=state))
-
-    assert prepared.request.input == [user("Sent"), *received, output("1")]
-    assert prepared.round == DelegatedRound(SENT, received, received)
-    assert prepared.limits.retries.max_retries == 2
-
-
-@pytest.mark.parametrize(
-    ("choice", "later"),
-    [("none", "none"), ("required", None), (NAMED, None)],
-)
-async def test_tool_that_had_to_be_called_need_not_be_called_again(
-    choice: object, later: object, host: StandInHost
-) -> None:
-    """The host repeats the choice in every round: it would be called for ever."""
-    received = (strip_for_replay(call("1")),)
-    state = SimpleNamespace()
-    sent = SENT.model_copy(update={"tool_choice": choice})
-    save_round(state, "m-1", DelegatedRound(sent, received, received))
-    body = chat("Hi", tools=[TOOL], tool_choice=choice)
-    body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
-
-    prepared = await build_chat_request(call_of(body, VALVES, state=state))
-
-    assert prepared.request.tool_choice == later
-
-
-async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
-    """The host gave no output for the call."""
-    received = (strip_for_replay(call("1")),)
-    state = SimpleNamespace()
-    save_round(state, "m-1", DelegatedRound(SENT, received, received))
-
-    prepared = await build_chat_request(call_of(chat("Anew"), VALVES, state=state))
-
-    assert prepared.request.input == [user("Anew")]
-    assert prepared.round == DelegatedRound(SENT, received, received)
-
-
 async def test_task_is_one_short_request(host: StandInHost) -> None:
     """No tools, no memory, the lowest effort, no markers."""
     keep_reasoning(host)
@@ -292,7 +243,6 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
         assert prepared.limits.retries.max_retries == 4
         assert prepared.limits.timeouts.idle == 90
         assert prepared.endpoint.project == "proj-1"
-        assert prepared.round is None
 
 
 @pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
@@ -342,42 +292,25 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
         build_task_request(call_of(chat("Hi"), VALVES, TASK))
 
 
-@pytest.mark.parametrize(
-    ("tools", "execution", "rules", "ours"),
-    [
-        (["get_weather"], "pipe", "", True),
-        (["get_weather", "other"], "pipe", "", True),
-        # What the host has not got, nobody can run.
-        (["other"], "pipe", "", True),
-        ([], "pipe", "", False),
-        (["get_weather"], "open_webui", "", False),
-        (["get_weather"], "open_webui", "shell=deny", False),
-        (["get_weather"], "open_webui", "get_*=auto", False),
-        # The host knows no rule.
-        (["get_weather"], "open_webui", "get_*=deny", True),
-        (["get_weather"], "open_webui", "get_*=ask", True),
-        (["get_weather"], "open_webui", "get_*:deny", True),
-        (["get_weather", "shell"], "open_webui", "shell=deny", True),
-    ],
-)
-async def test_who_runs_the_calls_of_a_chat(
-    tools: list[str], execution: str, rules: str, ours: bool, host: StandInHost
+@pytest.mark.parametrize("tools", [["get_weather"], ["other"], []])
+async def test_calls_of_a_chat_are_run_here(
+    tools: list[str], host: StandInHost
 ) -> None:
-    """The pipe as soon as a rule could apply; one unknown tool changes nothing."""
+    """Whatever Open WebUI has: nobody else could run one that it has not."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
-    given = valves(TOOL_EXECUTION=execution, TOOL_APPROVAL=rules)
-    asked = call_of(chat("Hi", tools=[TOOL]), given, host=host_context(kept))
+    asked = call_of(chat("Hi", tools=[TOOL]), VALVES, host=host_context(kept))
 
     prepared = await build_chat_request(asked)
 
-    assert prepared.delegates is not ours
+    assert prepared.toolset is not None
+    assert prepared.toolset.runs_calls
 
 
 @pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
 async def test_plain_client_runs_its_own_tools(
     tool: str, ours: bool, host: StandInHost
 ) -> None:
-    """One that is not here leaves all calls open; the host runs none there."""
+    """One that is not here leaves all calls open."""
     asked = call_of(
         chat("Hi", tools=[TOOL]),
         VALVES,
@@ -391,18 +324,14 @@ async def test_plain_client_runs_its_own_tools(
     assert prepared.toolset.runs_calls is ours
 
 
-async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
+async def test_task_runs_no_tools(host: StandInHost) -> None:
     """Whatever the host could run."""
     kept = {"get_weather": {"spec": TOOL["function"]}}
 
-    prepared = await build_chat_request(
-        call_of(chat("Hi"), VALVES, host=host_context(kept))
-    )
     task = build_task_request(
         call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
     )
 
-    assert prepared.delegates
     assert task.toolset is None
 
 

@@ -1,6 +1,5 @@
 """A long chat is compacted at the server, and goes on from there."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.chat import build_chat_request
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import Valves
-from pipe_calls import NATIVE, answering, chunks_of, errors, statuses, stored
+from pipe_calls import NATIVE, answering, chunks_of, stored
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 from turn_sample import row_of
@@ -88,33 +87,6 @@ async def test_refused_compaction_is_not_sent_again(
 
     assert [request.status for request in sim.requests] == [200, 400, 200, 200]
     assert sent(sim) == ["user", "assistant", "user", "reasoning", "assistant", "user"]
-
-
-@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6.2-sol"])
-async def test_rounds_of_the_hosts_tools_go_on_from_there(
-    model: str, pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The next round sends no more than what came since."""
-    state = SimpleNamespace(state=SimpleNamespace())
-    body = chat(f"sim:tool {LONG}", tools=[TOOL])
-    body["model"] = f"my_pipe.{model}"
-    given = {**answering("m-1"), "__request__": state}
-    await chunks_of(pipe, body, **given)
-    response = sim.requests[-1].response
-    assert response is not None
-    call_id = response["output"][-1]["call_id"]
-    result = {"role": "tool", "tool_call_id": call_id, "content": "18"}
-    body["messages"].append(result)
-
-    second = await chunks_of(pipe, body, **given)
-
-    assert errors(second) == []
-    assert sent(sim)[0] == "compaction"
-    assert sent(sim)[-2:] == ["function_call", "function_call_output"]
-    last = sim.requests[-1].response
-    assert last is not None
-    assert not last.get("input_transformations")
-    assert len(statuses(second)) == 0
 
 
 async def test_own_rounds_and_the_next_turn_go_on_from_there(

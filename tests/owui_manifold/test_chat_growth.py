@@ -3,16 +3,13 @@
 import json
 from collections.abc import Mapping
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from call_sample import TOOL
 from openai_responses.clock import hex_digest
-from openai_responses.items import open_calls
 from openai_responses.transport.connections import Connections
-from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import StandInHost
 from turn_sample import answered, asked_as, row_of
@@ -274,45 +271,3 @@ async def test_turn_that_is_too_long_stands_in_its_request(talk: Talk) -> None:
     assert [t["name"] for t in second["tools"]] == ["a", "b", "c"]
     assert grows(first, third)
     assert kinds(third) == ["additional_tools"]
-
-
-async def test_rounds_of_the_hosts_tools_keep_what_was_appended(
-    talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The second round begins with the first one, and so does the next turn."""
-    ours: Json = {"TOOL_EXECUTION": "open_webui"}
-    await talk.ask(body={"tools": [A], "reasoning_effort": "low"}, **ours)
-    words = ("one", "sim:tool rain?", "three")
-    row_of(host, *words)
-    state = SimpleNamespace()
-    given: Json = {"model": GROWING, "state": state, **ours}
-    body = {"tools": [TOOL, A], "reasoning_effort": "high", "tool_choice": "required"}
-    asked = ("S", "one", "Yes.", words[1])
-    first = await talk.put(1, *asked, body=dict(body), **given)
-    ended = load_round(state, "a1")
-    assert ended
-    [opened] = open_calls(ended.received)
-    function = {"name": opened["name"], "arguments": opened["arguments"]}
-    again = asked_as(sim, *asked, body=dict(body), **given)
-    again.body["messages"].extend(
-        [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"id": opened["call_id"], "function": function}],
-            },
-            {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
-        ]
-    )
-    await answered(again, connections)
-    second = dict(sim.requests[-1].body)
-    third = await talk.put(2, *asked, "Yes.", "three", model=GROWING, body=body, **ours)
-
-    assert grows(first, second)
-    assert first["tool_choice"] == "required"
-    assert "tool_choice" not in second
-    appended = ["additional_tools", "configuration_update"]
-    assert kinds(first) == appended
-    assert kinds(second)[:2] == appended
-    assert kinds(third)[:2] == appended
-    assert grows(first, third)

@@ -1,17 +1,14 @@
 """A chat begins as its last request did, whatever the host makes of it now."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bench.chats import long_chat
-from call_sample import TOOL
-from openai_responses.items import Item, open_calls
+from long_chat import long_chat
+from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
 from owui_manifold.chat import build_chat_request
-from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
 from turn_sample import answered, asked_as, row_of
@@ -44,13 +41,14 @@ async def test_what_was_around_an_earlier_message_is_sent_again(
     row_of(host, "rain?", "and snow?")
     await answered(asked_as(sim, "S", "<c/>\nrain?"), connections)
     await answered(asked_as(sim, "S", "rain?", "No.", "<d/>\nand snow?"), connections)
-    row_of(host, "hail?", "and snow?")
-    await answered(asked_as(sim, "S", "hail?", "No.", "and snow?"), connections)
+    row_of(host, "hail?", "and snow?", "sun?")
+    chat = ["hail?", "No.", "and snow?", "No.", "sun?"]
+    await answered(asked_as(sim, "S", *chat), connections)
 
     assert said_to(sim) == [
         ("S", ["<c/>\nrain?"]),
         ("S", ["<c/>\nrain?", "<d/>\nand snow?"]),
-        ("S", ["hail?", "<d/>\nand snow?"]),
+        ("S", ["hail?", "<d/>\nand snow?", "sun?"]),
     ]
 
 
@@ -113,55 +111,114 @@ async def test_key_of_a_message_is_written_once(
     assert len(host.chats.writes) == writes
 
 
-async def test_rounds_of_the_hosts_tools_are_one_run(
-    sim: Simulator, host: StandInHost, connections: Connections
-) -> None:
-    """The host takes the retrieved text out between them, and its clock goes on."""
-    row_of(host, "sim:tool rain?", "and snow?")
-    state = SimpleNamespace()
-    given: Json = {"TOOL_EXECUTION": "open_webui", "body": {"tools": [TOOL]}}
-    words = "sim:tool rain?"
-    call = asked_as(sim, "S\nat 1", f"<c/>\n{words}", state=state, **given)
-    await answered(call, connections)
-    ended = load_round(state, "a0")
-    assert ended
-    [opened] = open_calls(ended.received)
-    function = {"name": opened["name"], "arguments": opened["arguments"]}
-    given["body"] = {"tools": [TOOL]}
-    again = asked_as(sim, "S\nat 2", words, state=state, **given)
-    again.body["messages"].extend(
-        [
-            {
-                "role": "assistant",
-                "content": "",
-                "tool_calls": [{"id": opened["call_id"], "function": function}],
-            },
-            {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
-        ]
-    )
-    await answered(again, connections)
-    await answered(asked_as(sim, "S\nat 1", words, "Yes.", "and snow?"), connections)
-
-    first, second, third = said_to(sim)
-    assert first == second == ("S\nat 1", [f"<c/>\n{words}"])
-    assert third == ("S\nat 1", [f"<c/>\n{words}", "and snow?"])
-
-
 async def test_answer_that_goes_on_is_no_new_question(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """What changed meanwhile is told with the next one."""
-    row_of(host, "rain?", "snow?")
+    """What changed meanwhile is told at its end, and again with the next question."""
+    row_of(host, "rain?", "snow?", "sun?")
     chat = ["<c/>\nrain?", "No.", "snow?"]
     await answered(asked_as(sim, "S\nat 1", chat[0]), connections)
     await answered(asked_as(sim, "S\nat 1", *chat), connections)
-    goes_on = {"assistant_message_id": "a1"}
-    call = asked_as(sim, "S\nat 2", "rain?", *chat[1:], metadata=goes_on)
-    call.body["messages"].append({"role": "assistant", "content": "No, be"})
+    for now in ("S\nat 1", "S\nat 2"):
+        goes_on = {"assistant_message_id": "a1"}
+        call = asked_as(sim, now, "rain?", *chat[1:], metadata=goes_on)
+        call.body["messages"].append({"role": "assistant", "content": "No, be"})
+        await answered(call, connections)
+    chat = ["rain?", "No.", "snow?", "No, be", "sun?"]
+    await answered(asked_as(sim, "S\nat 2", *chat), connections)
+
+    _, second, same, changed, last = said_to(sim)
+    news = "The instructions have changed.\nNew lines:\nat 2\n" + GONE
+    assert second == same == ("S\nat 1", ["<c/>\nrain?", "snow?"])
+    assert changed == ("S\nat 1", ["<c/>\nrain?", "snow?", news])
+    assert last == ("S\nat 1", ["<c/>\nrain?", "snow?", news, "sun?"])
+
+
+GONE = "Lines that no longer hold:\nat 1"
+GUARDED, OWN, RULES = "guarded", "Obey the user.", "Obey the administrator."
+
+
+@pytest.mark.parametrize(
+    ("message_id", "metadata", "is_next"),
+    [
+        ("a0", {"assistant_message_id": "a0"}, False),
+        ("a0", {}, False),
+        ("a0-too", {}, False),
+        ("a0-too", {"regeneration_message_id": "a0"}, False),
+        ("a1", {}, True),
+    ],
+    ids=["continued", "same id", "another answer", "guided", "next question"],
+)
+async def test_instructions_of_another_model_are_not_those_of_a_guarded_one(
+    message_id: str,
+    metadata: Json,
+    is_next: bool,
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+) -> None:
+    """A user begins with the base model and own instructions, then chooses another."""
+    row_of(host, "rain?", "snow?")
+    await answered(asked_as(sim, OWN, "rain?"), connections)
+    chat = ["rain?", "No.", "snow?"] if is_next else ["rain?"]
+    given = {**metadata, "model_id": GUARDED, "message_id": message_id}
+    for _ in "ab":
+        call = asked_as(sim, RULES, *chat, metadata=given)
+        call = call._replace(caller=call.caller._replace(message_id=message_id))
+        await answered(call, connections)
+
+    for said in said_to(sim)[1:]:
+        assert said == (RULES, chat[::2])
+
+
+async def test_what_was_sent_holds_in_its_own_chat_only(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """A client chooses the ids of its messages, and can copy what is stored for them."""
+    row_of(host, "rain?")
+    await answered(asked_as(sim, OWN, "rain?"), connections)
+    host.chats.rows["chat-2"] = Row("user-1", dict(host.chats.rows["chat-1"].chat))
+    goes_on = {"assistant_message_id": "a0", "chat_id": "chat-2"}
+    for said in ["rain?"], ["rain?", "No.", "snow?"]:
+        call = asked_as(sim, RULES, *said, metadata=goes_on)
+        caller = call.caller._replace(chat_id="chat-2", message_id="a0")
+        await answered(call._replace(caller=caller), connections)
+
+    assert [first for first, _ in said_to(sim)] == [OWN, RULES, RULES]
+
+
+async def test_changes_are_told_only_where_instructions_stay(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Without `stable_instructions` an old change would take a line of today away."""
+    row_of(host, "one", "two", "three")
+    await answered(asked_as(sim, "S\nat 1", "one"), connections)
+    await answered(asked_as(sim, "S\nat 2", "one", "x", "two"), connections)
+    chat = ["one", "x", "two", "y", "three"]
+    call = asked_as(
+        sim, "S\nat 1", *chat, EXPERT_JSON=expert(stable_instructions="off")
+    )
     await answered(call, connections)
 
-    _, second, third = said_to(sim)
-    assert second == third == ("S\nat 1", ["<c/>\nrain?", "snow?"])
+    assert said_to(sim)[-1] == ("S\nat 1", ["one", "two", "three"])
+
+
+async def test_a_change_that_a_compaction_replaced_is_told_again(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """In front of it stand only the first instructions."""
+    long = "rain " * 1000
+    row_of(host, "one", long, "three")
+    given: Json = {"COMPACTION_TOKENS": 1000}
+    await answered(asked_as(sim, "S\nat 1", "one", **given), connections)
+    chat = ["one", "x", long]
+    await answered(asked_as(sim, "S\nat 2", *chat, **given), connections)
+    await answered(asked_as(sim, "S\nat 2", *chat, "y", "three", **given), connections)
+
+    output = (sim.requests[1].response or {})["output"]
+    assert output[0]["type"] == "compaction"
+    news = "The instructions have changed.\nNew lines:\nat 2\n" + GONE
+    assert said_to(sim)[-1][1][-2:] == [news, "three"]
 
 
 async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from call_sample import call_of, host_context
 from owui_manifold.context import PipeCall
-from owui_manifold.host_tools import build_approver, has_ruled_tools
+from owui_manifold.host_tools import build_approver
 from owui_manifold.valves import Valves
 from stand_in_host import host_callable
 
@@ -75,6 +75,15 @@ async def test_page_shows_the_hosts_card_with_the_call() -> None:
         "arguments": {"city": "Bern"},
     }
     assert "get_weather" in event["data"]["message"]
+
+
+async def test_page_is_given_as_long_as_the_host_allows() -> None:
+    """Without the field the host stops waiting after two minutes."""
+    page = Page(True)
+
+    assert await is_allowed(page, ASKS)
+    [event] = page.shown
+    assert event["data"]["timeout_ms"] == 240_000
 
 
 @pytest.mark.parametrize(
@@ -222,28 +231,5 @@ async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
     """A second tool of its name is enough for that, and a user can choose one."""
     asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
 
-    assert has_ruled_tools(asked)
     refused = await build_approver(asked).refusal("c", "files_delete_file", {})
     assert "does not allow" in str(refused)
-
-
-@pytest.mark.parametrize(
-    ("rules", "found"),
-    [
-        ("", False),
-        ("shell=auto", False),
-        ("other=deny", False),
-        ("shell=ask", True),
-        ("shell=deny", True),
-        ("call_tool=deny", True),
-        ("shell:ask", True),
-    ],
-)
-async def test_whether_a_rule_concerns_the_hosts_tools(rules: str, found: bool) -> None:
-    """If so, the host must not run them: it knows no rules."""
-    tools: dict[str, Json] = {
-        "shell": {"tool_id": "toolkit"},
-        "call_tool": {"tool_id": "builtin:call_tool"},
-    }
-
-    assert has_ruled_tools(ruled(rules, tools=tools)) is found

@@ -1,23 +1,18 @@
 """Remote servers of the administrator, from the valve to the answer."""
 
 import json
-from contextlib import aclosing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from call_sample import MODEL, TOOL, USER, call_of, chat, host_context, valves_for
-from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, Status
-from openai_responses.requests.replay import replay_items, replay_output
+from call_sample import MODEL, TOOL, USER, call_of, chat, valves_for
+from openai_responses.loop.events import Status
 from openai_responses.transport.connections import Connections
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.config import read_config
-from owui_manifold.context import Caller, PipeCall
+from owui_manifold.context import Caller
 from owui_manifold.pipe import Pipe
-from owui_manifold.rounds import load_round
 from pipe_calls import (
     NATIVE,
     PLAIN,
@@ -281,77 +276,6 @@ async def test_a_page_that_does_not_stream(pipe: Pipe, sim: Simulator) -> None:
 
     kinds = [item["type"] for item in whole["output"]]
     assert kinds == ["reasoning", "function_call", "function_call_output", "message"]
-
-
-# ------------------------------------------------------------- delegated rounds
-
-
-def delegating(sim: Simulator, state: Any, page: Page, *messages: Json) -> PipeCall:
-    """A chat whose function the host runs."""
-    body = {**chat("sim:mcp-approvals"), "tools": [TOOL]}
-    body["messages"] = [*body["messages"], *messages]
-    valves = valves_for(
-        sim, TOOL_EXECUTION="open_webui", REMOTE_MCP_SERVERS_JSON=valve(CLOCKS)
-    )
-    context = host_context(event_call=page)
-    return call_of(body, valves, state=state, host=context)
-
-
-async def ended(asked: PipeCall, connections: Connections) -> RunDone:
-    """How an answer ended."""
-    prepared = await build_chat_request(asked)
-    async with aclosing(answer_events(prepared, connections)) as events:
-        *_, last = [event async for event in events]
-    assert isinstance(last, RunDone)
-    return last
-
-
-@pytest.mark.parametrize("answers", [(True, False), (False, True)])
-async def test_the_hosts_round_carries_the_answers(
-    sim: Simulator, connections: Connections, answers: tuple[bool, bool]
-) -> None:
-    """What was allowed is sent with the host's output; what was not is a call."""
-    state, page = SimpleNamespace(), Page(*answers)
-    first = await ended(delegating(sim, state, page), connections)
-    [open_call] = [i for i in first.output if str(i.get("call_id")).startswith("call")]
-    returned = {
-        "role": "tool",
-        "tool_call_id": open_call["call_id"],
-        "content": "Rain.",
-    }
-    last = await ended(delegating(sim, state, page, returned), connections)
-
-    assert not last.ending.is_failure
-    sent: list[Item] = sim.requests[1].body["input"]
-    response = sim.requests[0].response
-    assert response is not None
-    given = replay_output(response["output"], with_reasoning=True)
-    asked = [i for i in given if i["type"] == "mcp_approval_request"]
-    allowed, refused = asked if answers[0] else asked[::-1]
-    kinds = [item["type"] for item in sent[1:]]
-    assert kinds.count("mcp_approval_request") == 1
-    assert allowed in sent
-    assert refused not in sent
-    assert [i["approve"] for i in sent if i["type"] == "mcp_approval_response"] == [
-        True
-    ]
-    made = [i for i in last.output if i["type"] == "mcp_call"]
-    assert [call["approval_request_id"] for call in made] == [allowed["id"]]
-    assert replay_items(made[0])[1]["output"] == "12:00"
-
-
-async def test_a_refusal_alone_leaves_the_host_nothing_to_run(
-    sim: Simulator, connections: Connections
-) -> None:
-    """The run is over in one round, and its call is answered."""
-    valves = valves_for(
-        sim, TOOL_EXECUTION="open_webui", REMOTE_MCP_SERVERS_JSON=valve(CLOCKS)
-    )
-    asked = call_of(chat("sim:mcp-approval"), valves)
-    last = await ended(asked, connections)
-
-    assert [i["type"] for i in last.output].count("function_call") == 1
-    assert load_round(asked.state, "m-1") is None
 
 
 async def test_a_new_pipe_tells_its_notes_again(

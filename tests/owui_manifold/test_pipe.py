@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,14 +40,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 KEY = "sk-simulator-1"
-
-
-class BrokenState:
-    """The state of a request that takes nothing."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse, and tell secrets."""
-        raise RuntimeError(f"Bearer {KEY}: my secret diary")
 
 
 # ---------------------------------------------------------------- what is listed
@@ -432,15 +423,18 @@ async def test_own_fault_in_a_task_is_only_logged(
 
 
 async def test_own_fault_at_the_end_keeps_what_was_shown(
-    pipe: Pipe, caplog: pytest.LogCaptureFixture
+    pipe: Pipe, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host would drop it if anything were raised."""
-    request = SimpleNamespace(state=BrokenState())
-    body = chat("sim:tool-after-text", tools=[TOOL])
 
-    chunks = await chunks_of(pipe, body, **NATIVE, __request__=request)
+    def report_end(*_: object) -> None:
+        raise RuntimeError(f"Bearer {KEY}: my secret diary")
 
-    assert "> First:" in str(chunks)
+    monkeypatch.setattr("owui_manifold.answer.report_end", report_end)
+
+    chunks = await chunks_of(pipe, chat("sim:short"), **NATIVE)
+
+    assert "Turn 1." in grown(chunks)
     check_fault(chunks[-1]["error"]["message"], caplog)
 
 
@@ -478,7 +472,7 @@ async def test_a_task_model_that_the_key_may_not_use(
         assert "Stand-in" in result["choices"][0]["message"]["content"]
 
     refused, *done = [request.status for request in sim.requests]
-    assert refused in (403, 404)
+    assert refused in (400, 403)
     assert done == [200, 200]
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 
@@ -512,9 +506,8 @@ def given_tools(function: Any = look, **more: Any) -> Json:
     """What the host passes for a chat with one tool."""
     spec = TOOL["function"]
     tool = {"tool_id": "toolkit", "callable": host_callable(function), "spec": spec}
-    request = SimpleNamespace(state=SimpleNamespace())
     metadata = {**IDS, "user_id": "user-1", **more}
-    given = {"__user__": USER, "__metadata__": metadata, "__request__": request}
+    given = {"__user__": USER, "__metadata__": metadata, "__request__": None}
     return {**given, "__tools__": {"get_weather": tool}}
 
 
@@ -569,18 +562,6 @@ async def test_plain_caller_gets_the_answer_of_the_tools(
 
     assert "It said: Rain in Zürich." in said(chunks)
     assert "tool_calls" not in str(chunks)
-
-
-async def test_tools_can_be_left_to_the_host(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The call stays open."""
-    pipe.valves = valves_for(sim, TOOL_EXECUTION="open_webui")
-
-    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given_tools())
-
-    assert done_types(chunks) == ["reasoning", "function_call"]
-    assert len(sim.requests) == 1
 
 
 @pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])

@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,12 +26,11 @@ from pipe_calls import (
     said,
     split_id,
     statuses,
-    stored,
     usages,
 )
-from run_sample import has_marker
 from simulator import Simulator
-from stand_in_host import host_callable
+from simulator.faults import FailedStart
+from stand_in_host import StandInHost, host_callable
 from upstream import Upstream, streaming
 from valve_texts import expert
 
@@ -58,6 +56,7 @@ RAIN = {
         ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
         ("error-flat", "127.0.0.1 had an error of its own."),
         ("error-nested", "127.0.0.1 had an error of its own."),
+        ("late-reason", "The content filter of 127.0.0.1 stopped this answer"),
     ],
 )
 async def test_broken_answer_keeps_its_text(
@@ -168,6 +167,10 @@ async def test_a_run_without_an_answer_says_why(
         ("429", "rate limit"),
         ("500", "127.0.0.1 had an error of its own"),
         ("503", "is overloaded at the moment"),
+        ("cyber-403", "may help to attack computers"),
+        ("prompt-filtered", "The content filter of 127.0.0.1 refused"),
+        ("too-large", "waiting does not help"),
+        ("xai-key", "does not accept the API key"),
     ],
 )
 async def test_answer_that_never_began_is_one_sentence(
@@ -209,6 +212,67 @@ async def test_failure_without_a_stream_is_one_sentence(
 
     sentence, _ = split_id(result["error"]["message"])
     assert sentence == "127.0.0.1 had an error of its own. Try again in a moment."
+
+
+# ---------------------------------------------------------------- safety stops
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+async def test_safety_stop_is_final_and_explained(
+    scenario: str, given: Json, pipe: Pipe, sim: Simulator, caplog: Any
+) -> None:
+    """One request, no tool, OpenAI's words as words; the log has the ids."""
+    ran: list[str] = []
+
+    def look(city: str) -> str:
+        ran.append(city)
+        return "Rain."
+
+    tool = {**RAIN, "callable": host_callable(look)}
+    body = chat(f"sim:{scenario}", tools=[TOOL])
+
+    chunks = await chunks_of(pipe, body, **given, __tools__={"get_weather": tool})
+
+    assert len(sim.requests) == 1
+    assert ran == []
+    [sentence] = errors(chunks)
+    assert "safety monitoring stopped this answer" in sentence
+    assert "Start a new chat" in sentence
+    assert "“The model was about to read credentials" in sentence
+    assert "“Ask before you read **secrets**.”" in sentence
+    for drawn in ("](", "<script", "sk-canary", "\n"):
+        assert drawn not in sentence
+    assert not [chunk for chunk in chunks if "tool_calls" in json.dumps(chunk)]
+    for told in ("request id ", "review target review_simulator_1"):
+        assert told in caplog.text
+    assert ("response id resp_" in caplog.text) == (scenario == "misaligned")
+
+
+async def test_safety_stop_of_a_task_asks_no_other_model(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A 403 else means that the key may not use TASK_MODEL."""
+    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    await pipe.pipe(chat("sim:misaligned-first"), **NATIVE, __task__="tags")
+    assert len(sim.requests) == 1
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_flex_tier_without_capacity(
+    allowed: bool, pipe: Pipe, sim: Simulator
+) -> None:
+    """The standard tier costs twice as much: an administrator allows it, or not."""
+    told = expert(flex_falls_back=allowed)
+    pipe.valves = valves_for(sim, SERVICE_TIER="flex", EXPERT_JSON=told)
+
+    chunks = await chunks_of(pipe, chat("sim:flex-unavailable"), **NATIVE)
+
+    tiers = [request.body["service_tier"] for request in sim.requests]
+    assert tiers == (["flex", "default"] if allowed else ["flex"])
+    assert len(statuses(chunks)) == allowed
+    expected = [] if allowed else [True]
+    assert ["no flex capacity" in one for one in errors(chunks)] == expected
 
 
 # ---------------------------------------------------------------- retries
@@ -274,38 +338,32 @@ async def test_request_is_sent_as_often_as_it_may_help(
 
 
 async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
-    pipe: Pipe, sim: Simulator
+    pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """The output of the tool is in the request each time, which asks for no other."""
-    request = SimpleNamespace(state=SimpleNamespace())
-    body = chat("sim:tool", tools=[TOOL])
+    asked: list[str] = []
+
+    async def look(city: str) -> str:
+        asked.append(city)
+        return "18"
+
+    tool = {"tool_id": "t", "callable": look, "spec": TOOL["function"]}
     pipe.valves = valves_for(sim, EXPERT_JSON=expert(max_retries=2))
-    first = await chunks_of(pipe, body, **NATIVE, __request__=request)
-    [call_id] = [
-        chunk["item"]["call_id"]
-        for chunk in first
-        if chunk.get("type") == "response.output_item.done"
-        and chunk["item"]["type"] == "function_call"
-    ]
-    body["messages"] += [{"role": "tool", "tool_call_id": call_id, "content": "18"}]
-    broken = '{"X-Simulator-Scenario": "503,retry-after-ms=1"}'
-    pipe.valves = valves_for(
-        sim, EXPERT_JSON=expert(max_retries=2), EXTRA_HEADERS=broken
-    )
+    sim.faults.append(FailedStart(after_rounds=1, times=3))
 
-    second = await chunks_of(pipe, body, **NATIVE, __request__=request)
+    metadata = {**IDS, "user_id": "user-1"}
+    given = {**NATIVE, "__metadata__": metadata, "__tools__": {"get_weather": tool}}
+    chunks = await chunks_of(pipe, chat("sim:tool", tools=[TOOL]), **given)
 
-    assert [request.status for request in sim.requests] == [200, 503, 503, 503]
+    assert len(asked) == 1
+    assert len(sim.requests) == 4
     sent = [request.body["input"] for request in sim.requests[1:]]
     assert sent == [sent[0]] * 3
     assert [i["output"] for i in sent[0] if i["type"] == "function_call_output"] == [
         "18"
     ]
-    assert len(statuses(second)) == 2
-    assert not [c for c in second if c.get("item", {}).get("type") == "function_call"]
-    [found] = errors(second)
-    assert found.startswith("127.0.0.1 is overloaded at the moment.")
-    assert has_marker(stored(second))
+    assert len(statuses(chunks)) == 2
+    assert len(errors(chunks)) == 1
 
 
 async def test_stop_while_waiting_for_a_retry(

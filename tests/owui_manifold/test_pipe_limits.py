@@ -96,7 +96,7 @@ async def test_more_kept_items_than_the_api_takes(
     """Once they are refused they are left out for good."""
     pipe.valves = valves_for(sim)
     first = await asked(pipe, said("Hi"), "m-1", MODEL)
-    sign = ChatKeys(SERVER_SECRET, "user-1").sign
+    sign = ChatKeys(SERVER_SECRET, "user-1", "chat-1").sign
     [(ulid, record)] = read_records(host.kept, sign).items()
     searched = [
         {

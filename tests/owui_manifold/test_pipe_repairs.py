@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from pipe_calls import (
     stored,
 )
 from simulator import Simulator
-from simulator.faults import refuse_item, refuse_parameter, refuse_tool
+from simulator.faults import refuse_item, refuse_tool
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -64,14 +63,6 @@ def received_reasoning(sim: Simulator, place: int = -1) -> list[str]:
     assert response is not None
     output = response["output"]
     return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]
-
-
-def call_id_of(sim: Simulator) -> str:
-    """The id of the one call that the last answer made."""
-    response = sim.requests[-1].response
-    assert response is not None
-    [call_id] = [str(i["call_id"]) for i in response["output"] if "call_id" in i]
-    return call_id
 
 
 # ---------------------------------------------------------------- reasoning
@@ -172,40 +163,16 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
     """The second round is not refused once more, and keeps the first one's thoughts."""
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     pipe.valves = valves_for(sim, **MOVED)
-    state = SimpleNamespace(state=SimpleNamespace())
     body = chat("Hi", stored(first), "sim:tool", tools=[TOOL])
-    given = {**answering("m-2"), "__request__": state}
-    await chunks_of(pipe, body, **given)
-    thoughts = received_reasoning(sim)
-    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
-    body["messages"].append(result)
 
-    second = await chunks_of(pipe, body, **given)
-
-    assert statuses(second) == []
-    assert errors(second) == []
-    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
-    assert thoughts
-    assert sent_reasoning(sim) == thoughts
-
-
-async def test_temporary_chat_is_repaired_without_a_row(
-    pipe: Pipe, sim: Simulator, host: StandInHost
-) -> None:
-    """The key changed between two rounds of tools: there is nowhere to remember it."""
-    state = SimpleNamespace(state=SimpleNamespace())
-    body = chat("sim:tool", tools=[TOOL])
-    await chunks_of(pipe, body, **TEMPORARY, __request__=state)
-    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
-    body["messages"].append(result)
-    pipe.valves = valves_for(sim, **MOVED)
-
-    second = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
+    second = await chunks_of(pipe, body, **answering("m-2"))
 
     assert statuses(second) == [UNREADABLE]
     assert errors(second) == []
-    assert [request.status for request in sim.requests] == [200, 400, 200]
-    assert host.chats.writes == []
+    assert [request.status for request in sim.requests] == [200, 400, 200, 200]
+    thoughts = received_reasoning(sim, 2)
+    assert thoughts
+    assert sent_reasoning(sim) == thoughts
 
 
 # ---------------------------------------------------------------- summaries, streams
@@ -408,25 +375,6 @@ async def test_what_did_not_help_is_not_remembered(
     assert answered(again)
     assert [request.status for request in sim.requests] == [200]
     assert sent_reasoning(sim) == old
-
-
-@pytest.mark.usefixtures("host")
-async def test_rounds_of_a_chat_without_a_row_pay_once(
-    pipe: Pipe, sim: Simulator
-) -> None:
-    """What the first round's refusal showed goes on with the round, lasting or not."""
-    sim.faults.append(refuse_parameter("prompt_cache_key", form="message"))
-    state = SimpleNamespace(state=SimpleNamespace())
-    body = chat("sim:tool", tools=[TOOL])
-    first = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
-    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
-    body["messages"].append(result)
-
-    second = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
-
-    assert len(statuses(first)) == 1
-    assert statuses(second) == errors(second) == []
-    assert [request.status for request in sim.requests] == [400, 200, 200]
 
 
 @pytest.mark.usefixtures("host")

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from call_sample import MODEL, call_of, chat, host_context
-from openai_responses.endings import COMPLETED
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.events import RunDone
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import notices_of
@@ -83,8 +81,8 @@ def asking(
 async def notices_for(call: PipeCall) -> list[str]:
     """What is shown above the answer."""
     if call.caller.task:
-        return await notices_of(build_task_request(call), RunDone(COMPLETED))
-    return await notices_of(await build_chat_request(call), RunDone(COMPLETED))
+        return await notices_of(build_task_request(call))
+    return await notices_of(await build_chat_request(call))
 
 
 async def test_an_administrator_is_told_once(host: StandInHost) -> None:

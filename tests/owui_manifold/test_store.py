@@ -48,7 +48,7 @@ def record(name: str, message_id: str = "m-1") -> Record:
 
 async def opened(caller: Caller = CALLER, valves: Valves = PLAIN) -> ChatStore:
     """The store of a caller that has one."""
-    keys = chat_keys(valves, caller.user_id)
+    keys = chat_keys(valves, caller)
     store = await open_store(caller, valves, keys)
     assert store is not None
     return store
@@ -205,7 +205,7 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
     """The valve wins, without the white space of a copy and paste."""
     await (await opened(valves=valves)).write(record("1"))
 
-    found = read_records(host.kept, ChatKeys(secret, "user-1").sign)
+    found = read_records(host.kept, ChatKeys(secret, "user-1", "chat-1").sign)
 
     assert found == {"1" * 26: record("1")}
 
@@ -477,7 +477,7 @@ async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None
 
 async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
     """Its first write signs and removes what many messages hold."""
-    keys, threads = chat_keys(PLAIN, CALLER.user_id), set[threading.Thread]()
+    keys, threads = chat_keys(PLAIN, CALLER), set[threading.Thread]()
     sign = keys.sign
 
     def noted(value: object, is_sorted: bool) -> str:

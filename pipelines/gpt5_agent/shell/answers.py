@@ -11,13 +11,13 @@ from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
-from gpt5_agent.shell.identity import open_endpoint
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
     build_agent_request,
+    build_endpoint,
     shows_thoughts,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
@@ -29,7 +29,6 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
@@ -53,7 +52,6 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
-    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -80,7 +78,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(*_make_completion_fields(call.caller))
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -89,19 +87,16 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events, and who renders them."""
-    question, caller, log = call.question, call.caller, call.log
-    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
+    """Open the tools of an answer; give the agent's events and their renderer."""
+    caller = call.caller
+    log = call.log
+    valves = call.question.valves
+    endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    valves, pool = question.valves, call.own_tools
-    files, notices = open_host_files(valves, caller, log), list(question.notices)
-    async with (
-        aclosing(files),
-        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
-    ):
-        store_file = files.store if caller.is_host else None
-        question = question._replace(
-            tools=tools, store_file=store_file, notices=tuple(notices)
+    async with aclosing(open_host_files(valves, caller, log)) as files:
+        tools = await call.own_tools.open_tools(valves, workspace, log, files)
+        question = call.question._replace(
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
@@ -110,20 +105,24 @@ async def _open_run(
 
 
 def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits: bool
+    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
 ) -> _Renderer:
+    """Return the renderer of the reader: Open WebUI or a plain client."""
     if not caller.is_host:
-        return ClientRenderer(emits, *_make_completion_fields(caller))
+        return ClientRenderer(
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+        )
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
+    origin = origin_at(family, request.endpoint)
+    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text, log = "", call.log
+    log = call.log
+    text = ""
     try:
-        valves, caller = call.question.valves, call.caller
-        endpoint = await open_endpoint(valves, caller, call.tokens, log)
+        endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -142,6 +141,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
+    """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -154,16 +154,17 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+def _new_completion_id() -> str:
+    """Return the id of a chat completion."""
+    return f"chatcmpl-{new_ulid()}"
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
+    """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        sentence = str(error)
-        log.warn(f"nothing was sent: {sentence}")
+        message = str(error)
+        log.warn(f"nothing was sent: {message}")
     else:
-        sentence = _INTERNAL_ERROR
+        message = _INTERNAL_ERROR
         log.warn(describe_exception(error))
-    return f"{sentence} (Error id: {log.run_id})"
+    return f"{message} (Error id: {log.run_id})"

@@ -1,14 +1,15 @@
-"""The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+"""The agent's own tools for one answer: those of the sandbox.
 
 Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
+from gpt5_agent.shell.host_files import HostFiles
+from gpt5_agent.shell.json_valves import read_sandbox_options
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.settings import PipelineCaller
@@ -17,12 +18,9 @@ from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
-from toolbox.host_files import HostFiles
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile
-from toolbox.server_entries import ToolServerSettings
-from toolbox.tool_servers import ToolServers
 
 
 class _SandboxTool(NamedTuple):
@@ -54,57 +52,57 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
 
     A file that a later run has removed is left out.
     """
-    left = MAX_TOOL_FILE_BYTES
+    bytes_left = MAX_TOOL_FILE_BYTES
     for file in files:
-        content = _read_content(file, left)
+        content = _read_content(file, bytes_left)
         if content is None:
             text = f"{file.name} is not shown: files of one call may have 5 MB in all."
             yield {"type": "text", "text": text}
             continue
-        left -= len(content)
-        part = {"type": "blob", "data": content, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
+        bytes_left -= len(content)
+        yield {
+            "type": "blob",
+            "data": content,
+            "mimeType": file.media_type,
+            "name": file.name,
+        }
 
 
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
+def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
+    """Return the content of a file; None if it is gone or too large."""
     try:
         with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
+            content = opened.read(max_bytes + 1)
     except OSError:
         return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: only the entry that needs it is then left out."""
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
+    return content if len(content) <= max_bytes else None
 
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key."""
-    key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
+    """Return the files of a chat; `log` hides the key.
+
+    A key that cannot be read is none: it must not cost the answer.
+    """
+    try:
+        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    except InvalidRequest:
+        key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
 
 
 class OwnToolPool:
@@ -112,75 +110,64 @@ class OwnToolPool:
 
     def __init__(self) -> None:
         """Open nothing yet."""
-        self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        self._logged = hourly_texts()
 
-    @asynccontextmanager
     async def open_tools(
-        self,
-        valves: Valves,
-        chat: str,
-        log: AgentLog,
-        files: HostFiles,
-        tell: Callable[[str], object] = str,
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
-
-        The answer goes on without a server that has a problem; `tell` is given it.
-        """
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for remark in (*opened.problems, *opened.remarks):
-                if self._logged.first_time(remark):
-                    log.warn(remark)
-            for problem in opened.problems:
-                tell(f"Tools are missing: {problem}")
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*sandbox_tools, *remote)
-
-    async def close(self) -> None:
-        """End all runs and sessions, and remove the files of the chats."""
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
         self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> list[_SandboxTool]:
+    ) -> tuple[Tool, ...]:
+        """Return the tools of an answer; a sandbox that cannot be used offers none."""
         if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
+            return ()
+        sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
             reason = describe_exception(error)
             log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        own = (sandbox, chat, files)
-        return [
-            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            return ()
+        return tuple(
+            _SandboxTool(
+                spec["name"],
+                spec["description"],
+                spec["parameters"],
+                sandbox,
+                chat,
+                files,
+            )
             for spec in specs
-        ]
+        )
+
+    async def close(self) -> None:
+        """End all runs, and remove the files of the chats."""
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
+
+    def _open_sandbox(self, valves: Valves) -> SandboxTools:
+        """Return the sandbox with the limits and packages of the valves."""
+        limits = _build_sandbox_limits(valves)
+        wheels = read_sandbox_options(valves).wheels.strip()
+        key = (limits, wheels)
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            log = AgentLog("sandbox")
+            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+        return self._sandboxes[key]
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    """Return the limits of the valves, in seconds, bytes and characters."""
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,

@@ -10,7 +10,6 @@ import os
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
@@ -22,10 +21,6 @@ _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
-_PUBLIC_SERVER_KEYS = frozenset(
-    {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
-)
-"""What of a tool server is no secret."""
 
 
 def seal_secret(typed: str) -> str:
@@ -37,9 +32,9 @@ def seal_secret(typed: str) -> str:
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
     try:
-        fernet = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet.generate_key())
-        token = fernet(_read_sealing_key()).encrypt(text.encode())
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
+        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
@@ -47,66 +42,41 @@ def seal_secret(typed: str) -> str:
 
 def server_secret() -> str:
     """Return a secret that only this server has; another one each time without a file."""
-    with suppress(ImportError, OSError, ValueError):
-        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+    try:
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
-    return os.urandom(32).hex()
+    except (ImportError, OSError, ValueError):
+        return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    given = parse_json_object(typed)
-    if given is None:
+    values = parse_json_object(typed)
+    if values is None:
         return seal_secret(typed)
-    return json.dumps(
-        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
-    )
-
-
-def seal_servers(typed: str) -> str:
-    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
-
-    Anything else is sealed as a whole.
-    """
-    try:
-        given = json.loads(typed)
-    except (ValueError, RecursionError):
-        return seal_secret(typed)
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        return seal_secret(typed)
-    kept = [_seal_server(row) for row in rows]
-    return json.dumps(kept if isinstance(given, list) else kept[0])
-
-
-def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: v if k in _PUBLIC_SERVER_KEYS else _seal_texts(v) for k, v in row.items()
-    }
-
-
-def _seal_texts(value: Any) -> Any:
-    if isinstance(value, str):
-        return seal_secret(value)
-    if isinstance(value, list):
-        return [_seal_texts(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _seal_texts(one) for name, one in value.items()}
-    return value
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
     """Return the secret that `stored` stands for; raises InvalidRequest without it."""
-    kind, _, place = stored.strip().partition(":")
-    match f"{kind}:":
-        case "env:":
-            secret = os.environ.get(place.strip(), "")
-        case "file:":
-            secret = _read_secret_file(place.strip())
-        case "sealed:":
-            secret = _decrypt(place)
+    text = stored.strip()
+    kind, _, reference = text.partition(":")
+    match kind:
+        case "env":
+            secret = os.environ.get(reference.strip(), "")
+        case "file":
+            secret = _read_secret_file(reference.strip())
+        case "sealed":
+            secret = _decrypt(reference)
         case _:
-            return stored.strip()
+            return text
     if secret.strip():
         return secret.strip()
     raise InvalidRequest(
@@ -117,6 +87,7 @@ def reveal_secret(stored: str, valve: str) -> str:
 
 
 def _read_secret_file(path: str) -> str:
+    """Return the text of a file, as much as a secret can have; empty without it."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_MAX_SECRET_CHARACTERS)
@@ -125,22 +96,26 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
+    """Return what was sealed; empty if the key or the package is not there."""
     try:
         package = import_module(_FERNET)
     except ImportError:
         return ""
     try:
-        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+        fernet = package.Fernet(_read_sealing_key())
+        return str(fernet.decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
 def _read_sealing_key() -> bytes:
+    """Return the key of this server; raises OSError without its file."""
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
 
 def _sealing_key_path() -> str:
+    """Return where the key lies: beside the pipelines, where no request reaches it."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 

@@ -12,17 +12,16 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import AgentContext, Listener
-from gpt5_agent.shell.identity import open_endpoint
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import read_server_settings
+from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
     build_agent_request,
+    build_endpoint,
 )
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
@@ -30,9 +29,6 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens
-from toolbox.server_entries import ToolServerSettings
-from toolbox.tool_servers import ToolServers
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
 
@@ -63,26 +59,26 @@ def _build_parser() -> argparse.ArgumentParser:
         metavar="PORT",
         help=f"take posts; the token is {_TOKEN_VARIABLE}",
     )
-    parser.add_argument("--mcp", type=Path, metavar="FILE", help="MCP servers, as JSON")
-    parser.add_argument("--openapi", type=Path, metavar="FILE", help="OpenAPI servers")
     return parser
 
 
 async def _run_terminal(options: argparse.Namespace) -> None:
-    valves, log = _parse_valves(options.valves), AgentLog("terminal")
-    endpoint = await open_endpoint(valves, PipelineCaller(), EntraTokens(), log)
+    """Converse with whoever types, until there is no more input."""
+    valves = _parse_valves(options.valves)
+    log = AgentLog("terminal")
+    caller = PipelineCaller()
+    endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
-    connections, servers = Connections(), ToolServers()
+    connections = Connections()
+    pool = OwnToolPool()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connections.close)
-        stack.push_async_callback(servers.close)
-        opened = await stack.enter_async_context(
-            servers.open_tools(_read_server_settings(options))
-        )
-        for problem in opened.problems:
-            _write_stdout(f"[{problem}]\n")
+        stack.push_async_callback(pool.close)
+        files = open_host_files(valves, caller, log)
+        stack.push_async_callback(files.aclose)
+        tools = await pool.open_tools(valves, "terminal", log, files)
         question = AgentInput(
-            options.strategy, (), {"stream": True}, valves, tools=opened.tools
+            options.strategy, (), {"stream": True}, valves, tools=tools
         )
         request = build_agent_request(question, endpoint, connections, log)
         await _start_listeners(options, terminal, stack)
@@ -97,7 +93,7 @@ async def _start_listeners(
 ) -> None:
     """Start the listeners, to be stopped at the end."""
     listeners: list[tuple[Listener, AgentContext]] = [
-        (StdinListener(ended=terminal.end), KeyboardContext(terminal))
+        (StdinListener(on_end=terminal.end), KeyboardContext(terminal))
     ]
     if options.listen is not None:
         token = os.environ.get(_TOKEN_VARIABLE, "").strip()
@@ -115,18 +111,15 @@ async def _start_listeners(
 
 def _parse_valves(settings: Sequence[str]) -> Valves:
     """Return the valves; raises InvalidRequest for one that does not exist."""
-    given = dict(setting.partition("=")[::2] for setting in settings)
-    unknown = ", ".join(sorted(given.keys() - Valves.model_fields.keys()))
+    values: dict[str, str] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        values[name] = value
+    unknown = values.keys() - Valves.model_fields.keys()
     if unknown:
-        raise InvalidRequest(f"There is no valve named {unknown}.")
-    return Valves.model_validate(given)
-
-
-def _read_server_settings(options: argparse.Namespace) -> ToolServerSettings:
-    """Return the servers of tools; whoever types here may start programs."""
-    files = (options.mcp, options.openapi)
-    mcp, openapi = (file.read_text("utf-8") if file else "" for file in files)
-    return read_server_settings(mcp, openapi, allows_programs=True)
+        names = ", ".join(sorted(unknown))
+        raise InvalidRequest(f"There is no valve named {names}.")
+    return Valves.model_validate(values)
 
 
 def _write_stdout(text: str) -> None:

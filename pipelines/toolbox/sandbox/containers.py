@@ -7,7 +7,6 @@ from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 
-from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
@@ -15,6 +14,7 @@ from toolbox.sandbox.backend import (
     SandboxLimits,
     find_program,
 )
+from toolbox.sandbox.processes import ChildProcess, start_process
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""

@@ -108,7 +108,7 @@ class ResponsesRequest(BaseModel):
     def _unrepaired(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
         # Names and ids of calls become what the API accepts.
-        fields["input"] = fit_calls(self.input, self.tools or ())
+        fields["input"] = fit_calls(self.input)
         return fields
 
 

@@ -24,6 +24,7 @@ from typing import Any
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
 from openai_responses.json_input import JsonObject, value_at
+from owui_chat.file_names import shorten_name
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -180,7 +181,7 @@ def _read_attachments(files: object) -> list[Attachment]:
         kind, content_type = row.get("type"), str(row.get("content_type") or "")
         if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
             is_image = kind == "image" or content_type.startswith("image/")
-            name = str(row.get("name") or "")
+            name = shorten_name(str(row.get("name") or ""))
             found.append(Attachment(str(row["id"]), name, content_type, is_image))
     return found
 

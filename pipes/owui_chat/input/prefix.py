@@ -6,9 +6,15 @@ results of a search and notes about files around the words that are asked
 does not hold is stored with it, so that later requests begin with the same bytes. It is
 encrypted: the instructions are the administrator's, and whoever reads the chat's row
 must read neither them nor the memories of its owner.
+
+Stored instructions never take the place of the present ones. They hold for the model of
+the host that they were given to, because a user writes the instructions of a base model,
+and an administrator those of a model of the workspace. In each request, also in one that
+continues an answer, the present instructions are compared with what the chat has told
+this model, and what differs is told behind it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -64,24 +70,36 @@ _Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
+class NewLine(NamedTuple):
+    """A line that the instructions did not have before."""
+
+    place: int
+    """Its place among the lines of the new instructions."""
+    text: str
+
+
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
-    `instructions` belong to the first run that stored some. Later runs store the lines
-    that were `new` compared with the earlier ones, and those that were `gone`. `turn`
-    is what the model was asked for.
+    `instructions` and their changes belong to `model`, the host's id of the model. The
+    first run of a branch stores its instructions whole, and so does a run whose change
+    cannot be told in lines. The others store the lines that were `new` compared with
+    what the branch had told, and those that were `gone`. `turn` is what the API's model
+    was asked for.
     """
 
     injected: JsonObject | None = None
+    model: str = ""
     instructions: str | None = None
-    new: tuple[str, ...] = ()
+    new: tuple[NewLine, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without empty fields."""
-        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
-        return {key: value for key, value in found.items() if value not in (None, ())}
+        """Return the form that is encrypted, without what there is not."""
+        turn = self.turn.wire() if self.turn else None
+        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
+        return {k: value for k, value in fields.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -95,8 +113,8 @@ def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
-    What was not encrypted here for its message is ignored: the owner of a chat can
-    write its row, but must not write instructions.
+    What was not encrypted here for its chat and message is ignored: the owner of a chat
+    can write its row, but must not write instructions.
     """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
@@ -110,35 +128,80 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     return found
 
 
-def capture_sent_context(
+class ToldInstructions(NamedTuple):
+    """What one branch of a chat has told a model of its instructions."""
+
+    first: str
+    """They stand at the head of the chat."""
+    lines: Sequence[str]
+    """Those that hold after all changes."""
+    changes: Mapping[str, Item]
+    """The message that stands in front of a question, by the id of its answer."""
+
+
+def told_instructions(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    instructions: str | None,
-) -> SentContext:
-    """Return what is sent with the message that is asked, the last one that is stored.
+    model: str,
+    compacted: Set[str] = frozenset(),
+) -> ToldInstructions | None:
+    """Return what this branch has told `model`; None if it has told nothing.
 
-    `instructions` are None if they may change from turn to turn.
+    Changes in front of the first instructions that are left belong to others, which are
+    gone, and are not told again. A compaction replaces the changes in front of it, so
+    after the answers that are `compacted` the first instructions are what is left.
     """
-    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
-    if instructions is None or (first := first_instructions(parts, sent)) is None:
-        return SentContext(injected, instructions)
-    told, given = _lines(first), _lines(instructions)
-    for one in _in_order(parts, sent):
-        for line in one.gone:
-            told.pop(line, None)
-        told |= dict.fromkeys(one.new)
-    new = tuple(line for line in given if line not in told)
-    gone = tuple(line for line in told if line not in given)
-    return SentContext(injected, new=new, gone=gone)
+    first: str | None = None
+    lines: Sequence[str] = ()
+    changes: dict[str, Item] = {}
+    for stored in stored_messages(parts):
+        name = stored.answer_id
+        context = sent.get(name, _NOTHING)
+        if context.model == model:
+            if first is None:
+                first = context.instructions
+            elif change := _change_message(context):
+                changes[name] = change
+            lines = _changed_lines(lines, context) if first is not None else ()
+        if name in compacted and first is not None:
+            lines = _lines(first)
+    return None if first is None else ToldInstructions(first, lines, changes)
 
 
-def first_instructions(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
-    found = (one.instructions for one in _in_order(parts, sent))
-    return next((one for one in found if one is not None), None)
+def change_instructions(
+    told: ToldInstructions | None, instructions: str, model: str
+) -> SentContext:
+    """Return what tells `model` its present `instructions` after what was `told`.
+
+    Lines that only moved, or that stand there more often than before, cannot be told
+    one by one: then the instructions are told whole.
+    """
+    whole = SentContext(model=model, instructions=instructions)
+    if told is None:
+        return whole
+    given, old = _lines(instructions), set(told.lines)
+    numbered = enumerate(given)
+    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
+    left = set(given)
+    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
+    change = SentContext(model=model, new=new, gone=gone)
+    if _changed_lines(told.lines, change) != given:
+        return whole
+    return change if new or gone else SentContext()
+
+
+def change_notice(change: SentContext) -> UserMessage | None:
+    """Return the message that tells a change, or None if nothing changed."""
+    message = _change_message(change)
+    return UserMessage(message) if message else None
+
+
+def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
+    """Return what stands around the message that is asked, the last one of the row."""
+    for part in reversed(parts):
+        if isinstance(part, UserMessage) and part.stored:
+            return _find_injected_context(part)
+    return None
 
 
 def model_turns(
@@ -157,54 +220,71 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
+    changes: Mapping[str, Item],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
-    `items` stand in front of messages, by the ids of the answers.
+    `changes` of the instructions, and `items` behind them, stand in front of messages,
+    by the ids of the answers.
     """
-    found: list[ChatPart] = []
+    applied: list[ChatPart] = []
     for part in parts:
-        if isinstance(part, UserMessage) and (stored := part.stored):
-            context = sent.get(stored.answer_id, _NOTHING)
-            added = (*_news(context), *items.get(stored.answer_id, ()))
-            found += map(UserMessage, added)
-            injected = context.injected or {}
-            found.append(_apply_injected_context(part, stored.words, injected))
-        else:
-            found.append(part)
-    return found
+        if not isinstance(part, UserMessage) or part.stored is None:
+            applied.append(part)
+            continue
+        name = part.stored.answer_id
+        if name in changes:
+            applied.append(UserMessage(changes[name]))
+        applied += map(UserMessage, items.get(name, ()))
+        injected = sent.get(name, _NOTHING).injected or {}
+        applied.append(_apply_injected_context(part, part.stored.words, injected))
+    return applied
 
 
-def _news(sent: SentContext) -> list[Item]:
-    """Return the message that announces changed instructions, if they changed."""
+def _change_message(change: SentContext) -> Item | None:
+    """Return the message that tells changed instructions, or None for no change."""
     lines = ["The instructions have changed."]
-    if sent.new:
-        lines += ["New lines:", *sent.new]
-    if sent.gone:
-        lines += ["Lines that no longer hold:", *sent.gone]
-    changed = len(lines) > 1
-    return [text_message("developer", "\n".join(lines))] if changed else []
+    if change.instructions is not None:
+        lines += ["They are now:", change.instructions]
+    if change.new:
+        lines += ["New lines:", *(line.text for line in change.new)]
+    if change.gone:
+        lines += ["Lines that no longer hold:", *change.gone]
+    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
 
 
-def _in_order(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[SentContext]:
-    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
+def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
+    """Return the lines of instructions after a change of them."""
+    if change.instructions is not None:
+        return _lines(change.instructions)
+    gone = set(change.gone)
+    kept = [line for line in lines if line not in gone]
+    changed: list[str] = []
+    used = 0
+    for place, text in change.new:
+        before = max(place - len(changed), 0)
+        changed += kept[used : used + before]
+        changed.append(text)
+        used += before
+    return changed + kept[used:]
 
 
-def _lines(text: str) -> dict[str, None]:
-    """Return the lines in their order, each once."""
-    return dict.fromkeys(line for line in text.splitlines() if line.strip())
+def _lines(text: str) -> list[str]:
+    """Return the lines that are not empty; others mean nothing."""
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        {key: injected[key] for key in ("words", "texts")} if injected else None,
-        wire.get("instructions"),
-        tuple(wire.get("new", ())),
-        tuple(wire.get("gone", ())),
-        read_turn(turn) if turn else None,
+        injected=(
+            {key: injected[key] for key in ("words", "texts")} if injected else None
+        ),
+        model=wire.get("model", ""),
+        instructions=wire.get("instructions"),
+        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        gone=tuple(wire.get("gone", ())),
+        turn=read_turn(turn) if turn else None,
     )

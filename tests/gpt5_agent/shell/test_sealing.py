@@ -10,7 +10,6 @@ import pytest
 from gpt5_agent.shell.sealing import (
     reveal_secret,
     seal_secret,
-    seal_servers,
     seal_values,
 )
 from openai_responses.errors import InvalidRequest
@@ -148,37 +147,3 @@ def test_the_values_of_an_object_are_sealed_one_by_one(
 def test_what_is_no_object_is_sealed_as_a_whole(text: str) -> None:
     """Also what somebody typed wrongly may be a secret."""
     assert reveal_secret(seal_values(text), "EXTRA_HEADERS") == text
-
-
-@pytest.mark.parametrize("in_a_list", [True, False])
-def test_of_servers_all_is_sealed_that_may_be_secret(in_a_list: bool) -> None:
-    """Tokens, headers, a program's environment, and keys that nobody knows (R30)."""
-    legible = {"server_label": "a", "server_url": "http://a.example", "timeout": 5}
-    secrets = {
-        "authorization": SECRET,
-        "headers": {"X-Key": SECRET, "X-Other": "env:NAME"},
-        "env": {"server_url": SECRET},
-        "tokens": [SECRET],
-    }
-    row = {**legible, "command": ["run", "it"], **secrets}
-
-    shown = seal_servers(json.dumps([row] if in_a_list else row))
-
-    assert SECRET not in shown
-    read = json.loads(shown)
-    kept = read[0] if in_a_list else read
-    assert {**kept, **secrets} == row
-    assert kept["headers"]["X-Other"] == "env:NAME"
-    assert reveal_secret(kept["headers"]["X-Key"], "the entry") == SECRET
-    assert seal_servers(shown) == shown
-
-
-@pytest.mark.parametrize("text", ['[{"authorization": "%s"', '["%s"]', '"%s"'])
-def test_what_is_no_list_of_servers_is_sealed_as_a_whole(text: str) -> None:
-    """A slip of the pen shows no token."""
-    typed = text % SECRET
-
-    shown = seal_servers(typed)
-
-    assert shown.startswith("sealed:")
-    assert reveal_secret(shown, "MCP_SERVERS_JSON") == typed

@@ -7,7 +7,6 @@ from gpt5_agent.terminal.conversation import run_conversation
 WRONG: list[tuple[tuple[str, ...], str]] = [
     ((), "no API key"),
     (("--set=NONSENSE=1",), "There is no valve named NONSENSE."),
-    (("--mcp=/nonexistent",), "No such file"),
     (("--listen=0",), "Set GPT5_AGENT_TOKEN"),
 ]
 

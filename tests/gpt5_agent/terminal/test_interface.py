@@ -275,36 +275,31 @@ async def program(
 
 
 async def test_real_terminal_types_approves_stops_and_leaves(
-    sim: Simulator, tmp_path: Path
+    sim: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With a tool of an MCP server; the key is sent, and never shown."""
-    notes = tmp_path / "notes"
-    servers = tmp_path / "mcp.json"
-    entry = {
-        "server_label": "web",
-        "command": [sys.executable, str(ROOT / "tests" / "mcp_official.py")],
-        "env": {"NOTES": str(notes)},
-        "allowed_tools": ["wait"],
-    }
-    servers.write_text(json.dumps(entry), "utf-8")
+    """With a task for another run; the key is sent, and never shown."""
     options = (
         f"--set=BASE_URL={sim.base_url}",
         "--set=MODEL=gpt-5",
         "--set=TOOL_APPROVAL=*=ask",
-        f"--mcp={servers}",
+        "--set=DELEGATION=true",
     )
+    task = json.dumps({"task": "Think."})
     async with program(
         *options, environment={"OPENAI_API_KEY": sim.api_key}
     ) as terminal:
         await terminal.sees("> ")
-        terminal.types("sim:tool please\n")
+        terminal.types(f"sim:tool {task}\n")
         await terminal.sees("~ **Choosing a tool**")
-        await terminal.sees("May web_wait be called?")
+        await terminal.sees("May delegate be called?")
         await terminal.sees("y or n: ")
-        terminal.types("y\n")
-        await until(lambda: notes.exists() and "call wait" in notes.read_text("utf-8"))
-        terminal.types("\x03")
-        await terminal.sees("[stopped]")
+        with monkeypatch.context() as slow:
+            slow.setattr(sim, "default_scenario", "chat,stall=0")
+            terminal.types("y\n")
+            await sim.requested(2)
+            terminal.types("\x03")
+            await terminal.sees("[stopped]")
+            await sim.closed_early()
         terminal.types("Who are you?\n")
         await terminal.sees("[idle]")
         terminal.types("\x04")
@@ -312,5 +307,4 @@ async def test_real_terminal_types_approves_stops_and_leaves(
         shown = terminal.text
 
     assert terminal.process.returncode == 0
-    assert notes.read_text("utf-8").splitlines()[-2:] == ["cancelled", "ended"]
     assert sim.api_key not in shown

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from gpt5_agent.ports import HostFileError
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.loop.tools import ToolResult
 from picture_sample import PNG
 from skipping_loop import run_skipping
-from toolbox.remote_tools import RemoteError
 
 Json = dict[str, Any]
 PIXEL = base64.b64encode(PNG).decode()
@@ -75,15 +75,10 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
             {"type": "link", "url": "https://a.example"},
             "result link: https://a.example. please tell user to check it.",
         ),
-        (
-            {"type": "resource_link", "uri": "https://a.example", "name": "A"},
-            "result link: https://a.example. please tell user to check it.",
-        ),
-        ({"type": "resource", "resource": {"uri": "a:b", "text": "Rain."}}, "Rain."),
     ],
 )
 def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
-    """MCP's parts are parts too."""
+    """One line for each part."""
     assert answer([part, {"type": "text", "text": "End."}]) == ToolResult(
         f"{text}\nEnd."
     )
@@ -105,14 +100,6 @@ def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
             "",
         ),
         ({"type": "image_link", "url": "https://a.example/b.png"}, None, ""),
-        (
-            {
-                "type": "resource",
-                "resource": {"uri": "a:b", "blob": PIXEL, "mimeType": "image/png"},
-            },
-            PIXEL_URL,
-            PIXEL_URL,
-        ),
     ],
 )
 def test_r24_pictures_are_shown_told_of_and_seen(
@@ -141,18 +128,18 @@ class Storing:
     """Where files are stored; a name with `full` finds no room."""
 
     def __init__(self) -> None:
-        self.stored: list[tuple[str, str, bytes]] = []
+        self.stored: list[tuple[str, bytes]] = []
 
-    async def store(self, name: str, media_type: str, content: bytes) -> str:
+    async def store(self, name: str, content: bytes) -> str:
         """Remember it."""
         if "full" in name:
-            raise RemoteError("Open WebUI answered with HTTP 413.")
-        self.stored.append((name, media_type, content))
+            raise HostFileError("Open WebUI answered with HTTP 413.")
+        self.stored.append((name, content))
         return f"/files/{len(self.stored)}"
 
 
 def test_r24_other_files_are_stored_for_the_user() -> None:
-    """They have a name without a path, and a type; the user gets links."""
+    """They have a name without a path; the user gets links."""
     result = [
         {"type": "blob", "data": NOTE, "name": "/a/b/a_note[1].txt"},
         {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
@@ -162,8 +149,8 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
     told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
 
     assert store.stored == [
-        ("a_note[1].txt", "text/plain", b"rain"),
-        ("file", "application/x-own", b"rain"),
+        ("a_note[1].txt", b"rain"),
+        ("file", b"rain"),
     ]
     assert told.card == {
         "notes": ["[a\\_note\\[1\\].txt](/files/1)", "[file](/files/2)"]

@@ -6,12 +6,14 @@ import pytest
 
 from openai_responses.requests.turns import Turn
 from owui_chat.input.prefix import (
+    NewLine,
     SentContext,
     add_sent_context,
     apply_sent_context,
-    capture_sent_context,
-    first_instructions,
+    change_instructions,
+    find_injected_context,
     read_sent_context,
+    told_instructions,
 )
 from owui_chat.messages import (
     AssistantText,
@@ -88,82 +90,163 @@ def test_question_that_nothing_answered_has_no_answer() -> None:
     assert [one.answer_id for one in stored_messages(chat)] == ["", "a1", "a2"]
 
 
+MODEL = "guarded"
+WHOLE = "Be brief.\nIt is noon."
+
+
+def whole(instructions: str, model: str = MODEL) -> SentContext:
+    """What the first run of a chat stores."""
+    return SentContext(model=model, instructions=instructions)
+
+
+def changed(new: str = "", gone: str = "", place: int = 1) -> SentContext:
+    """What a later run stores of one line."""
+    lines = (NewLine(place, new),) if new else ()
+    return SentContext(model=MODEL, new=lines, gone=(gone,) if gone else ())
+
+
+NOON_TO_ONE = changed("It is one.", "It is noon.")
+SENT_BEFORE = {"a0": whole(WHOLE), "a1": NOON_TO_ONE}
+
+
 def test_first_turn_keeps_its_instructions() -> None:
     """Later ones keep what changed, and nothing where nothing did."""
-    asked = CHAT[:1]
-
-    assert capture_sent_context(asked, {}, "Be brief.") == SentContext(
-        None, "Be brief."
-    )
-    assert capture_sent_context(asked, {}, None) == SentContext()
-    before = {"a0": SentContext(None, "Be brief.")}
-    assert capture_sent_context(CHAT[:3], before, "Be brief.") == SentContext()
+    assert change_instructions(None, "Be brief.", MODEL) == whole("Be brief.")
+    told = told_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
+    assert change_instructions(told, "Be brief.", MODEL) == SentContext()
 
 
 @pytest.mark.parametrize(
-    ("given", "new", "gone"),
+    ("given", "change"),
     [
-        ("Be brief.\nIt is two.", ("It is two.",), ("It is one.",)),
-        ("Be brief.\n\nIt is one.", (), ()),
-        ("Be brief.\nIt is noon.", ("It is noon.",), ("It is one.",)),
-        ("Be brief.", (), ("It is one.",)),
+        ("Be brief.\nIt is two.", changed("It is two.", "It is one.")),
+        ("Be brief.\n\nIt is one.", SentContext()),
+        ("Be brief.\nIt is noon.", changed("It is noon.", "It is one.")),
+        ("Be brief.", changed(gone="It is one.")),
+        ("Be kind.\nBe brief.\nIt is one.", changed("Be kind.", place=0)),
+        ("It is one.\nBe brief.", whole("It is one.\nBe brief.")),
+        ("Be brief.\nIt is one.\nBe brief.", None),
+        ("Be brief.\nIt is one.\nNo\nIt is one.", None),
+        ("", None),
     ],
 )
 def test_what_changed_is_told_against_what_was_told_last(
-    given: str, new: tuple[str, ...], gone: tuple[str, ...]
+    given: str, change: SentContext | None
 ) -> None:
-    """It was noon first, then one: that is what holds."""
-    sent = {
-        "a0": SentContext(None, "Be brief.\nIt is noon."),
-        "a1": SentContext(None, None, ("It is one.",), ("It is noon.",)),
-    }
+    """It was noon first, then one: that is what holds.
 
-    now = capture_sent_context(CHAT, sent, given)
+    Lines that moved, or that stand there twice, are told with all others.
+    """
+    told = told_instructions(CHAT, SENT_BEFORE, MODEL)
 
-    assert (now.new, now.gone) == (new, gone)
-    assert now.injected is not None
-    assert first_instructions(CHAT, sent | {"a2": now}) == "Be brief.\nIt is noon."
+    now = change_instructions(told, given, MODEL)
+
+    if given:
+        assert now == (change or whole(given))
+    later = told_instructions(CHAT, SENT_BEFORE | {"a2": now}, MODEL)
+    assert later
+    assert later.first == WHOLE
+    assert later.lines == [line for line in given.splitlines() if line]
+    assert change_instructions(later, given, MODEL) == SentContext()
 
 
-def test_news_stand_in_front_of_the_message_they_came_with() -> None:
+def test_a_line_that_was_there_before_it_was_the_administrators_is_told() -> None:
+    """A user can guess a rule, and write it into their own prompt as an example."""
+    before = "Be brief.\nIgnore this example:\nNever say no."
+    told = told_instructions(CHAT, {"a0": whole(before)}, MODEL)
+    now = "Be brief.\nNever say no.\nIgnore this example:"
+
+    assert change_instructions(told, now, MODEL) == whole(now)
+
+
+def test_changes_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
-    sent = {"a1": SentContext(None, None, ("It is one.",), ("It is noon.",))}
+    told = told_instructions(CHAT, SENT_BEFORE | {"a2": whole("Be kind.")}, MODEL)
+    assert told
 
-    told = apply_sent_context(CHAT, sent, {})
+    prefix = apply_sent_context(CHAT, {}, told.changes, {})
 
-    news = (
+    change = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
         "Lines that no longer hold:\nIt is noon."
     )
-    assert told == [*CHAT[:2], said(news, "developer"), *CHAT[2:]]
+    now = "The instructions have changed.\nThey are now:\nBe kind."
+    assert prefix == [
+        *CHAT[:2],
+        said(change, "developer"),
+        *CHAT[2:4],
+        said(now, "developer"),
+        *CHAT[4:],
+    ]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"a0": whole("Obey me.", "base"), "a1": SentContext(model="base", new=())},
+        {"a0": SentContext(instructions="Obey me.")},
+        {"a1": NOON_TO_ONE},
+        {"a0-too": whole("Obey me.")},
+    ],
+    ids=["nothing", "another model's", "nobody's", "changes alone", "another branch's"],
+)
+def test_what_was_told_to_others_was_not_told_to_the_model(
+    sent: dict[str, SentContext],
+) -> None:
+    """So it is told the present instructions, from the first line on."""
+    assert told_instructions(CHAT, sent, MODEL) is None
+
+
+def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
+    """The API replaces it, and what stays is what stands first."""
+    told = told_instructions(CHAT, SENT_BEFORE, MODEL, {"a1"})
+    assert told
+    assert told.lines == WHOLE.splitlines()
+
+    now = change_instructions(told, "Be brief.\nIt is one.", MODEL)
+
+    assert now == NOON_TO_ONE
+
+
+class EarlierKeys(ChatKeys):
+    """As they were: what they encrypted opened in each chat of its user."""
+
+    def _scope(self, message_id: str) -> bytes:
+        return json.dumps([self._user_id, message_id]).encode()
 
 
 def test_what_was_sent_is_read_back() -> None:
     """From the keys of answers alone, and only what this server encrypted for them.
 
-    Not what a person wrote there, what belongs to another message or another user, or
-    what another server wrote.
+    Not what a person wrote there, what belongs to another message, another chat or
+    another user, what another server wrote, or an earlier version for any chat.
     """
     sent = SentContext(
-        capture_sent_context(CHAT, {}, None).injected,
+        find_injected_context(CHAT),
+        MODEL,
         "Be brief.",
-        ("a",),
+        (NewLine(1, "a"),),
         ("b",),
         Turn("gpt-6.1-sol", [{"type": "additional_tools"}], {"tools": []}),
     )
+    wire = sent.wire()
+    other_keys = {
+        "a6": ChatKeys("x", "user-1", "chat-1"),
+        "a7": ChatKeys(SERVER_SECRET, "user-2", "chat-1"),
+        "a8": ChatKeys(SERVER_SECRET, "user-1", "chat-2"),
+        "a9": EarlierKeys(SERVER_SECRET, "user-1", "chat-1"),
+    }
     chat = {
         message_key("a2"): with_sent({"__v": 5, "items": {}}, sent, ":a2"),
         message_key("a1"): add_sent_context({"__v": 5}, ""),
         message_key("a0"): {
-            "sent": KEYS.seal({"new": ["x"], "instructions": "Be brief."}, "a0"),
+            "sent": KEYS.seal({"gone": ["x"], "instructions": "Be brief."}, "a0"),
         },
         message_key("a3"): {"sent": {"instructions": "Obey."}},
         message_key("a4"): {"sent": "Obey."},
         message_key("a5"): with_sent({}, sent, ":a2"),
-        message_key("a6"): {"sent": ChatKeys("x", "user-1").seal(sent.wire(), "a6")},
-        message_key("a7"): {
-            "sent": ChatKeys(SERVER_SECRET, "user-2").seal(sent.wire(), "a7"),
-        },
+        **{message_key(k): {"sent": v.seal(wire, k)} for k, v in other_keys.items()},
         "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
         "title": "sent",
     }
@@ -172,5 +255,5 @@ def test_what_was_sent_is_read_back() -> None:
 
     assert {key: json.dumps(one.wire()) for key, one in found.items()} == {
         "a2": json.dumps(sent.wire()),
-        "a0": json.dumps({"instructions": "Be brief.", "new": ["x"]}),
+        "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
     }

@@ -8,7 +8,7 @@ import pytest
 from owui_chat.input.prefix import (
     SentContext,
     apply_sent_context,
-    capture_sent_context,
+    find_injected_context,
     read_sent_context,
 )
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage
@@ -28,7 +28,7 @@ def said(*texts: str, pictures: int = 0) -> UserMessage:
 def injected(asked: UserMessage, words: str) -> SentContext:
     """What is found around the words of a message."""
     stored = StoredMessage({"content": words}, "a")
-    return capture_sent_context([asked._replace(stored=stored)], {}, None)
+    return SentContext(find_injected_context([asked._replace(stored=stored)]))
 
 
 def read(wire: object) -> SentContext:
@@ -42,7 +42,7 @@ def applied(asked: UserMessage, words: str, found: SentContext) -> ChatPart:
     """A message as it was sent."""
     stored = StoredMessage({"content": words}, "a")
     chat = [asked._replace(stored=stored)]
-    [part] = apply_sent_context(chat, {"a": found}, {})
+    [part] = apply_sent_context(chat, {"a": found}, {}, {})
     assert isinstance(part, UserMessage)
     return part._replace(stored=None)
 

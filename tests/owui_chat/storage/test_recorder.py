@@ -15,6 +15,7 @@ from run_sample import (
     TRANSCRIPTS,
     Ids,
     call,
+    joined_rounds,
     message,
     reasoning,
     recorded,
@@ -309,9 +310,9 @@ def test_reasoning_that_is_not_sealed_is_not_kept(field: str) -> None:
 def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     """Phases and the bytes of calls are no secret of the model."""
     author = AUTHOR._replace(keeps_reasoning=False)
-    items = reasoning("1"), message("1", "Rain.", "final_answer")
+    items = reasoning("1"), call("0"), message("1", "Rain.", "final_answer")
 
-    told = tell(run_of(*items), [strip_for_replay(call("0"))], author)
+    told = tell(run_of(*items), author)
 
     [record] = told.records.values()
     assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
@@ -325,66 +326,46 @@ def test_author_that_keeps_no_reasoning_never_does(name: str) -> None:
 
     told = tell(run_of_transcript(name), author=author)
 
-    assert "encrypted_content" not in str((told.written, told.pending))
+    assert "encrypted_content" not in str(told.written)
 
 
-def test_calls_wait_for_the_next_round() -> None:
-    """With the reasoning that led to them; their outputs come first."""
-    told = tell(run_of(reasoning("1"), call("1"), call("2")))
+def test_calls_of_all_rounds_are_kept_in_front_of_the_text() -> None:
+    """With the reasoning that led to them; their outputs are in the chat."""
+    called = (reasoning("1"), call("1"), call("2"))
+    rounds = [run_of(*called), run_of(reasoning("2"), message("1", "Rain."))]
 
-    assert told.records == {}
-    kept = [strip_for_replay(item) for item in (reasoning("1"), call("1"), call("2"))]
-    assert told.pending == kept
+    [record] = tell(joined_rounds(rounds)).records.values()
+
+    kept = [strip_for_replay(item) for item in (*called, reasoning("2"))]
+    assert list(record.payload) == kept
 
 
-def test_parallel_calls_wait_in_the_order_of_the_wire() -> None:
-    """They may end in another one; the next round sends them in this."""
+def test_parallel_calls_are_kept_in_the_order_of_the_wire() -> None:
+    """They may end in another one; the next request sends them in this."""
     events = run_of(reasoning("1"), call("1"), call("2"))
     ends = [e for e in events if isinstance(e, ItemDone)]
     others = [e for e in events if not isinstance(e, ItemDone)]
 
-    told = tell([*others[:-1], ends[0], ends[2], ends[1], others[-1]])
+    [record] = tell([*others[:-1], ends[0], ends[2], ends[1], others[-1]]).written
 
     kept = [strip_for_replay(item) for item in (reasoning("1"), call("1"), call("2"))]
-    assert told.pending == kept
-
-
-def test_pending_items_of_earlier_rounds_come_first() -> None:
-    """In the order of the wire."""
-    before = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
-
-    told = tell(run_of(reasoning("2"), message("1", "Rain.")), before)
-
-    [record] = told.records.values()
-    assert list(record.payload) == [*before, strip_for_replay(reasoning("2"))]
-    assert told.pending == []
-
-
-def test_what_earlier_rounds_left_is_not_changed() -> None:
-    """The next round may come twice."""
-    before = [strip_for_replay(call("1"))]
-
-    tell(run_of(message("1", "Rain.")), before)
-
-    assert before == [strip_for_replay(call("1"))]
+    assert list(record.payload) == kept
 
 
 def test_calls_that_no_text_follows_are_kept_at_the_end() -> None:
     """Not the reasoning behind them, which led to nothing."""
-    before = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
+    rounds = [run_of(reasoning("1"), call("1")), run_of(reasoning("2"))]
 
-    told = tell(run_of(reasoning("2")), before)
+    [record] = tell(joined_rounds(rounds)).records.values()
 
-    [record] = told.records.values()
-    assert list(record.payload) == before
+    kept = [strip_for_replay(reasoning("1")), strip_for_replay(call("1"))]
+    assert list(record.payload) == kept
     assert record.kind == "items"
 
 
 def test_incomplete_call_is_not_kept() -> None:
     """Nobody will answer it."""
-    told = tell(run_of(reasoning("1"), call("1", status="incomplete")))
-
-    assert told.pending == [strip_for_replay(reasoning("1"))]
+    assert payloads(reasoning("1"), call("1", status="incomplete")) == []
 
 
 def test_searches_are_kept_between_the_reasoning_and_the_answer() -> None:
@@ -445,7 +426,6 @@ def test_compaction_is_kept_as_reasoning_is() -> None:
 
     assert record.payload[0] == without(item, "id")
     assert forgetful.written == []
-    assert forgetful.pending == []
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pretended_sandbox import Pretended, answering
-from toolbox.processes import start_process
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import _BubblewrapProcess
+from toolbox.sandbox.processes import start_process
 from toolbox.sandbox.runs import (
     RunStopped,
     Sandbox,

@@ -1,0 +1,203 @@
+"""Files of Open WebUI, over its API.
+
+An uploaded file belongs to the owner of the key, usually an administrator; nothing sets
+another owner (docs/reference/open-webui.md, "Events and stored files"). What a user's
+Python wrote must not lie in an administrator's account, so a file of anybody else is
+removed at once. Open WebUI does not check which files a question names, and the key may
+read everybody's: only the user's own are read.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from secrets import token_hex
+from typing import Any
+
+import aiohttp
+
+from gpt5_agent.ports import HostFileError
+from openai_responses.json_input import parse_json_object
+from owui_chat.file_names import stored_name
+
+_CONNECT_SECONDS = 10.0
+_ANSWER_SECONDS = 30.0
+"""Of one request, from its connection to the last byte of its answer."""
+_MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_NOT_THE_USERS = (
+    "A file has to belong to the person who asks, and OPEN_WEBUI_API_KEY is the key of "
+    "another account."
+)
+
+
+class HostFiles:
+    """The files of a user: those that are `attached` to a chat, by id, and new ones.
+
+    Without an address, a key or a user each call raises HostFileError. No redirection
+    is followed, because the key would go along. No compressed body is accepted, because
+    a few compressed bytes can expand to gigabytes.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Open nothing yet; `attached` are ids and names."""
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, file_id: str) -> bytes | str:
+        """Return the content of a file that the user owns, or why there is none."""
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            row = await self._call_json("GET", path)
+            if row.get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except HostFileError as failed:
+            return str(failed)
+
+    async def store(self, name: str, content: bytes) -> str:
+        """Store a file of the user, return its path.
+
+        Its type is that of its ending: no type that a tool claims is used. Raises
+        HostFileError, also if the key is not the user's own.
+        """
+        name, media_type = stored_name(name)
+        boundary = token_hex(16)
+        body = _build_form(name, media_type, content, boundary)
+        form_type = f"multipart/form-data; boundary={boundary}"
+        row = await self._call_json("POST", "files/?process=false", body, form_type)
+        if row.get("user_id") != self._user_id:
+            # Without an index of the file, the host removes it and answers HTTP 400
+            # (0.12.4, routers/files.py, `delete_file_by_id`).
+            with suppress(HostFileError):
+                await self._call("DELETE", f"files/{row.get('id')}")
+            raise HostFileError(_NOT_THE_USERS)
+        return f"/api/v1/files/{row.get('id')}/content"
+
+    async def aclose(self) -> None:
+        """Close the session."""
+        session = self._session
+        self._session = None
+        if session is not None:
+            await session.close()
+
+    async def _call_json(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> Mapping[str, Any]:
+        """Return the row of an answer; raises HostFileError."""
+        answer = await self._call(method, path, body, media_type)
+        row = parse_json_object(answer.decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> bytes:
+        """Return the body of an answer; raises HostFileError."""
+        if not (self._url and self._key and self._user_id):
+            raise HostFileError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {
+            "Accept-Encoding": "identity",
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": media_type,
+        }
+        try:
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await self._exchange(method, path, headers, body)
+        except TimeoutError:
+            raise HostFileError(
+                f"Open WebUI did not answer within {_ANSWER_SECONDS:g} s."
+            ) from None
+
+    async def _exchange(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> bytes:
+        """Send a request, return the body of its answer; raises HostFileError."""
+        request = self._open_session().request(
+            method,
+            f"{self._url}/api/v1/{path}",
+            headers=headers,
+            data=body,
+            allow_redirects=False,
+        )
+        try:
+            async with request as response:
+                _check_answer(response)
+                return await _read_body(response)
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise HostFileError(
+                "Open WebUI cannot be reached, or its answer broke off."
+            ) from None
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Return the session; it stores no cookie and uses no proxy."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+def _check_answer(response: aiohttp.ClientResponse) -> None:
+    """Raise HostFileError for an answer that is not read."""
+    if 300 <= response.status < 400:
+        raise HostFileError(
+            f"Open WebUI redirects requests (HTTP {response.status}), which is not "
+            "followed, because the key would be sent along. An administrator has to "
+            "check its address in OPEN_WEBUI_URL."
+        )
+    if response.status != 200:
+        raise HostFileError(f"Open WebUI answered with HTTP {response.status}.")
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise HostFileError("Open WebUI sent a compressed answer, unasked.")
+
+
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+    """Return a body; raises HostFileError if it is too long."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
+    return bytes(body)
+
+
+def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
+    """Return a form with one file."""
+    head = (
+        f"--{boundary}\r\n"
+        'Content-Disposition: form-data; name="file"; '
+        f'filename="{_header_text(name)}"\r\n'
+        f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+    )
+    end = f"\r\n--{boundary}--"
+    return head.encode("utf-8", "replace") + content + end.encode()
+
+
+def _header_text(text: str) -> str:
+    """Return a text that can stand in a header of a form."""
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)

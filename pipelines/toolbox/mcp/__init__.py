@@ -1,1 +1,0 @@
-"""MCP servers over HTTP and standard input and output."""

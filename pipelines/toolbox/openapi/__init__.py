@@ -1,1 +1,0 @@
-"""Tools described by OpenAPI documents."""

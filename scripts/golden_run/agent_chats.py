@@ -1,0 +1,214 @@
+"""Chats of two questions with a built pipeline, as Open WebUI leads them.
+
+Open WebUI runs its own tools between two calls of the pipeline, and answers `ask_user`
+(docs/reference/open-webui.md, "Rounds of tools").
+"""
+
+import asyncio
+import json
+import tempfile
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from golden_run.built_files import ValveReader
+from golden_run.normal_form import join_deltas
+from golden_run.pipe_chats import (
+    CHAT_ID,
+    MAX_ROUNDS,
+    SYSTEM,
+    ChatPlan,
+    Question,
+    Server,
+    completion_message,
+    native_events,
+    tool_message,
+)
+from golden_run.tools import function_tools, output_of
+from host_functions import HostFunctions
+
+Json = dict[str, Any]
+
+CONSENT = "Allow"
+"""The label of the option that lets a tool run."""
+_BEAT: Json = {"choices": []}
+"""What the pipeline yields while it waits; how often depends on time."""
+_CALL_TYPES = ("function_call", "custom_tool_call")
+_OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
+
+
+@dataclass(frozen=True)
+class AgentReader:
+    """Who reads an answer of which agent."""
+
+    name: str
+    agent: str
+    is_page: bool
+    streams: bool
+
+
+AGENT_READERS = (
+    AgentReader("page", "gpt5_function_calling", True, True),
+    AgentReader("page-whole", "gpt5_function_calling", True, False),
+    AgentReader("plain", "gpt5_function_calling", False, True),
+    AgentReader("plain-whole", "gpt5_function_calling", False, False),
+    AgentReader("react-page", "gpt5_react", True, True),
+)
+
+
+class AgentChat:
+    """One chat with an agent; `run` returns what came of it."""
+
+    def __init__(
+        self,
+        module: ModuleType,
+        server: Server,
+        functions: HostFunctions,
+        reader: AgentReader,
+        plan: ChatPlan,
+        valves: ValveReader,
+    ) -> None:
+        """Create a pipeline of its own, which remembers nothing of other chats."""
+        self._server = server
+        self._functions = functions
+        self._reader = reader
+        self._plan = plan
+        self._pipeline: Any = module.Pipeline()
+        self._valves = valves
+        self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
+
+    async def run(self) -> Json:
+        """Ask all questions; return the turns with their stored answers."""
+        turns = []
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as p:
+            p.setenv("PIPELINES_DIR", folder)
+            p.delenv("OPENAI_API_KEY", raising=False)
+            p.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+            # Secrets are sealed with a key of that folder as soon as they are set.
+            settings = {**self._plan.settings, "BASE_URL": self._server.base_url}
+            valves_class = self._pipeline.Valves
+            self._pipeline.valves = self._valves.read(valves_class, settings)
+            try:
+                for number, question in enumerate(self._plan.questions):
+                    turns.append(await self._turn(number, question))
+            finally:
+                await self._pipeline.on_shutdown()
+        return {"turns": turns}
+
+    async def _turn(self, number: int, question: Question) -> Json:
+        sent_before = len(self._server.requests)
+        content = question.content or question.text
+        self._messages.append({"role": "user", "content": content})
+        if self._reader.is_page:
+            yielded, output = await self._ask_as_page(number, question)
+        else:
+            yielded, output = await self._ask_as_client(number, question), []
+        return {
+            "requests": list(self._server.requests[sent_before:]),
+            "yielded": yielded,
+            "answer": output,
+        }
+
+    async def _ask_as_page(
+        self, number: int, question: Question
+    ) -> tuple[list[Any], list[Json]]:
+        """Run Open WebUI's tools until the agent calls none; keep the output."""
+        yielded: list[Any] = []
+        output: list[Json] = []
+        for _ in range(MAX_ROUNDS):
+            answer = await self._ask(number, question, self._functions.convert(output))
+            yielded.append(answer)
+            output += self._shown_items(answer)
+            calls = _open_calls(output)
+            if not calls:
+                break
+            output += [_answer_call(call, is_alone=len(calls) == 1) for call in calls]
+        self._messages += self._functions.convert(output)
+        return yielded, output
+
+    def _shown_items(self, answer: Any) -> list[Json]:
+        if isinstance(answer, dict):
+            return list(answer.get("output") or [])
+        return self._functions.reduce(native_events(answer))
+
+    async def _ask_as_client(self, number: int, question: Question) -> list[Any]:
+        yielded: list[Any] = []
+        for _ in range(MAX_ROUNDS):
+            answer = await self._ask(number, question, [])
+            yielded.append(answer)
+            message = completion_message(answer)
+            self._messages.append(message)
+            if not message.get("tool_calls"):
+                break
+            self._messages += [tool_message(call) for call in message["tool_calls"]]
+        return yielded
+
+    async def _ask(self, number: int, question: Question, rounds: list[Json]) -> Any:
+        """Return the joined chunks of a stream, or the one result."""
+        messages = json.loads(json.dumps([*self._messages, *rounds]))
+        body: Json = {
+            "model": f"golden.{self._reader.agent}",
+            "messages": messages,
+            "stream": self._reader.streams,
+            "tools": function_tools(),
+            **question.body,
+        }
+        if self._reader.is_page:
+            body = await self._passed_through_inlet(body, number, question)
+        answer = await asyncio.to_thread(
+            self._pipeline.pipe,
+            user_message=question.text,
+            model_id=self._reader.agent,
+            messages=messages,
+            body=body,
+        )
+        if isinstance(answer, dict):
+            return dict(answer)
+        pieces = await asyncio.to_thread(list, answer)
+        return join_deltas([piece for piece in pieces if piece != _BEAT])
+
+    async def _passed_through_inlet(
+        self, body: Json, number: int, question: Question
+    ) -> Json:
+        """Return the body with what the inlet adds; Open WebUI removes the metadata."""
+        ids = {"chat_id": CHAT_ID, "message_id": f"a{number}", "user_id": "user-1"}
+        metadata = {**ids, **question.metadata}
+        user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
+        passed = await self._pipeline.inlet({**body, "metadata": metadata}, user)
+        return {name: passed[name] for name in passed if name != "metadata"}
+
+
+def _open_calls(output: list[Json]) -> list[Json]:
+    """Return the calls without an output."""
+    answered = {item.get("call_id") for item in output if item["type"] in _OUTPUT_TYPES}
+    calls = [item for item in output if item["type"] in _CALL_TYPES]
+    return [call for call in calls if call["call_id"] not in answered]
+
+
+def _answer_call(call: Json, *, is_alone: bool) -> Json:
+    """Return the output of a call, as Open WebUI stores it."""
+    name, arguments = str(call["name"]), str(call.get("arguments") or "{}")
+    text = output_of(name, arguments)
+    if name == "ask_user":
+        text = _answer_questions(arguments) if is_alone else "Error: not alone"
+    part = {"type": "input_text", "text": text}
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call['call_id']}",
+        "call_id": call["call_id"],
+        "output": [part],
+        "status": "completed",
+    }
+
+
+def _answer_questions(arguments: str) -> str:
+    """Consent to each question (utils/ask_user.py)."""
+    answers = {}
+    for question in json.loads(arguments)["questions"]:
+        labels = [option["label"] for option in question["options"]]
+        index = labels.index(CONSENT) if CONSENT in labels else 0
+        option = question["options"][index]
+        answers[question["id"]] = {"type": "option", "option_index": index, **option}
+    return json.dumps({"status": "answered", "answers": answers})

@@ -1,0 +1,268 @@
+"""Chats of two questions with a built pipe, in the stand-in of Open WebUI."""
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, Protocol
+
+import pytest
+
+from golden_run.built_files import Settings, ValveReader
+from golden_run.normal_form import join_deltas
+from golden_run.tools import function_tools, host_tools, output_of
+from host_functions import HostFunctions
+from stand_in_host import StandInHost, host_request
+
+Json = dict[str, Any]
+
+CHAT_ID = "chat-1"
+SYSTEM = "Answer briefly."
+MAX_ROUNDS = 5
+"""Of tools that a plain client runs; a transcript that asks again has more."""
+
+
+class Server(Protocol):
+    """What answers the pipe's requests; `requests` are all that came so far."""
+
+    base_url: str
+
+    @property
+    def requests(self) -> list[Any]:
+        """Return what came in."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads an answer.
+
+    A page has ids of a chat and its messages, a plain client has none.
+    """
+
+    name: str
+    is_page: bool
+    streams: bool
+    settings: Settings = field(default_factory=dict)
+
+
+PIPE_READERS = (
+    Reader("page", True, True, {"HISTORY_CARRIER": "output"}),
+    Reader("page-markers", True, True, {"HISTORY_CARRIER": "markers"}),
+    Reader("page-whole", True, False, {"HISTORY_CARRIER": "output"}),
+    Reader("plain", False, True),
+    Reader("plain-whole", False, False),
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person asks, and what else Open WebUI passes with it."""
+
+    text: str
+    content: Any = None
+    """The content of the message, where it is more than a text."""
+    body: Json = field(default_factory=dict)
+    metadata: Json = field(default_factory=dict)
+    user: Json = field(default_factory=dict)
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class ChatPlan:
+    """What a chat asks under which settings."""
+
+    questions: tuple[Question, ...]
+    model: str
+    settings: Settings
+
+
+class PipeChat:
+    """One chat; `run` returns what came of it."""
+
+    def __init__(
+        self,
+        module: ModuleType,
+        server: Server,
+        functions: HostFunctions,
+        reader: Reader,
+        plan: ChatPlan,
+        valves: ValveReader,
+    ) -> None:
+        """Create a pipe of its own, which remembers nothing of other chats."""
+        self._server = server
+        self._functions = functions
+        self._reader = reader
+        self._plan = plan
+        self._pipe: Any = module.Pipe()
+        settings = {**plan.settings, "BASE_URL": server.base_url, **reader.settings}
+        self._pipe.valves = valves.read(module.Pipe.Valves, settings)
+        self._user_valves = module.Pipe.UserValves()
+        self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]
+        self._page_events: list[Any] = []
+
+    async def run(self) -> Json:
+        """Ask all questions; return the turns with their stored answers."""
+        turns = []
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as p:
+            p.delenv("OPENAI_API_KEY", raising=False)
+            p.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+            host = StandInHost(p, Path(folder))
+            history: Json = {}
+            host.chats.rows[CHAT_ID].chat["history"] = {"messages": history}
+            for number, question in enumerate(self._plan.questions):
+                turns.append(await self._turn(host, history, number, question))
+        return {"turns": turns}
+
+    async def _turn(
+        self, host: StandInHost, history: Json, number: int, question: Question
+    ) -> Json:
+        sent_before = len(self._server.requests)
+        self._page_events = []
+        content = question.content or question.text
+        self._messages.append({"role": "user", "content": content})
+        if self._reader.is_page:
+            self._store_question(history, number, question)
+            yielded = [await self._ask(question, number)]
+            self._store_answer(history, number, yielded[0])
+        else:
+            yielded = await self._ask_until_answered(question, number)
+        return {
+            "requests": list(self._server.requests[sent_before:]),
+            "yielded": yielded,
+            "page events": self._page_events,
+            "row": host.kept,
+            "answer": history.get(f"a{number}"),
+        }
+
+    def _store_question(self, history: Json, number: int, question: Question) -> None:
+        """Store the question and its empty answer, as the page does before it asks."""
+        parent = f"a{number - 1}" if number else None
+        stored = {"role": "user", "content": question.text, "parentId": parent}
+        history[f"q{number}"] = stored
+        history[f"a{number}"] = {"role": "assistant", "parentId": f"q{number}"}
+
+    def _store_answer(self, history: Json, number: int, yielded: Any) -> None:
+        """Store the output of an answer; the next turn's messages are made of it."""
+        if isinstance(yielded, dict):
+            output = yielded.get("output") or []
+        else:
+            output = self._functions.reduce(native_events(yielded))
+        history[f"a{number}"]["output"] = output
+        self._messages += self._functions.convert(output)
+
+    async def _ask_until_answered(self, question: Question, number: int) -> list[Any]:
+        """Ask as a plain client does, which runs the functions of its body itself."""
+        yielded: list[Any] = []
+        for _ in range(MAX_ROUNDS):
+            answer = await self._ask(question, number)
+            yielded.append(answer)
+            message = completion_message(answer)
+            self._messages.append(message)
+            if not message.get("tool_calls"):
+                break
+            self._messages += [tool_message(call) for call in message["tool_calls"]]
+        return yielded
+
+    async def _ask(self, question: Question, number: int) -> Any:
+        """Return the joined chunks of a stream, or the one result."""
+        body: Json = {
+            "model": f"golden.{self._plan.model}",
+            "messages": [dict(message) for message in self._messages],
+            "stream": self._reader.streams,
+            "tools": function_tools(),
+            **question.body,
+        }
+        given = self._given_by_host(question, number)
+        answer = await self._pipe.pipe(body, **given)
+        if isinstance(answer, dict):
+            return answer
+        return join_deltas([chunk async for chunk in answer])
+
+    def _given_by_host(self, question: Question, number: int) -> Json:
+        request = host_request()
+        request.state = SimpleNamespace()
+        user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
+        user["valves"] = self._user_valves
+        given = {"__user__": user, "__metadata__": {}, "__request__": request}
+        if self._reader.is_page:
+            ids = {
+                "user_id": "user-1",
+                "chat_id": CHAT_ID,
+                "message_id": f"a{number}",
+                "user_message_id": f"q{number}",
+                "session_id": "session-1",
+                "params": {"function_calling": "native"},
+            }
+            given["__metadata__"] = {**ids, **question.metadata}
+            given["__tools__"] = host_tools()
+            given["__event_call__"] = self._answer_dialog
+            given["__event_emitter__"] = self._show_event
+        if question.task:
+            given["__task__"] = question.task
+        return given
+
+    async def _answer_dialog(self, event: Json) -> bool:
+        """Consent to whatever the page is asked."""
+        self._page_events.append({"asked": event})
+        return True
+
+    async def _show_event(self, event: Json) -> None:
+        self._page_events.append({"shown": event})
+
+
+def native_events(chunks: list[Any]) -> list[Json]:
+    """Return the chunks that are events of the Responses API."""
+    events = []
+    for chunk in chunks:
+        if isinstance(chunk, dict) and str(chunk.get("type")).startswith("response."):
+            events.append(chunk)
+    return events
+
+
+def completion_message(answer: Any) -> Json:
+    """Return the assistant's message of chunks, or of one result."""
+    if isinstance(answer, dict):
+        choices = answer.get("choices") or [{}]
+        message: Json = choices[0].get("message") or {}
+        return message or {"role": "assistant", "content": ""}
+    text = ""
+    calls: dict[int, Json] = {}
+    for chunk in answer:
+        delta = _delta_of(chunk)
+        text += delta.get("content") or ""
+        for call in delta.get("tool_calls") or []:
+            _add_call(calls, call)
+    message = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+    return message
+
+
+def _delta_of(chunk: Any) -> Json:
+    if not isinstance(chunk, dict) or not chunk.get("choices"):
+        return {}
+    delta: Json = chunk["choices"][0].get("delta") or {}
+    return delta
+
+
+def _add_call(calls: dict[int, Json], delta: Json) -> None:
+    """Add a piece of a call; its arguments come in several."""
+    function = delta.get("function") or {}
+    index = delta.get("index", len(calls))
+    if index not in calls:
+        calls[index] = {
+            "id": delta.get("id"),
+            "type": "function",
+            "function": {"name": function.get("name"), "arguments": ""},
+        }
+    calls[index]["function"]["arguments"] += function.get("arguments") or ""
+
+
+def tool_message(call: Json) -> Json:
+    """Return the output of a call as a message; a custom tool gets a plain text."""
+    if call["type"] == "custom":
+        output = f"{call['custom']['name']} says rain."
+    else:
+        function = call["function"]
+        output = output_of(function["name"], function["arguments"])
+    return {"role": "tool", "tool_call_id": call["id"], "content": output}

@@ -1,0 +1,79 @@
+"""The wire transcripts of `tests/streams`, by the run that each belongs to."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+_NUMBERED = re.compile(r"^(?P<run>.*)\.(?P<number>\d+)$")
+_DATA_LINE = re.compile(r"^data: ?(?P<text>.*)$")
+_TERMINAL_TYPES = (
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "error",
+)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The responses of one run.
+
+    `resumed` is the rest of a background response whose stream broke.
+    """
+
+    name: str
+    responses: tuple[bytes, ...]
+    resumed: bytes = b""
+
+
+def read_transcripts(folder: Path) -> list[Transcript]:
+    """Return all runs, in the order of their names."""
+    responses: dict[str, list[tuple[int, bytes]]] = {}
+    for path in folder.rglob("*.sse"):
+        name = path.relative_to(folder).with_suffix("").as_posix()
+        if name.startswith("resumed/"):
+            continue
+        run_name, number = _split_number(name)
+        responses.setdefault(run_name, []).append((number, path.read_bytes()))
+    transcripts = []
+    for name in sorted(responses):
+        bodies = tuple(body for _, body in sorted(responses[name]))
+        resumed = folder / "resumed" / f"{name}.sse"
+        rest = resumed.read_bytes() if resumed.exists() else b""
+        transcripts.append(Transcript(name, bodies, rest))
+    return transcripts
+
+
+def _split_number(name: str) -> tuple[str, int]:
+    """Return the name of the run and the place of a response in it."""
+    match = _NUMBERED.match(name)
+    if match is None:
+        return name, 1
+    return match["run"], int(match["number"])
+
+
+def read_events(body: bytes) -> list[Json]:
+    """Return the events of a transcript; what is no whole JSON object is skipped."""
+    events = []
+    for block in re.split(r"\n\n|\r\n\r\n|\r\r", body.decode("utf-8", "replace")):
+        lines = [_DATA_LINE.match(line) for line in re.split(r"\r\n|\n|\r", block)]
+        text = "\n".join(match["text"] for match in lines if match)
+        try:
+            event = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            events.append(event)
+    return events
+
+
+def terminal_event(body: bytes) -> Json | None:
+    """Return the event that ends a response; None if the stream broke before it."""
+    for event in reversed(read_events(body)):
+        if event.get("type") in _TERMINAL_TYPES:
+            return event
+    return None

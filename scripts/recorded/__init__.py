@@ -1,0 +1,1 @@
+"""Recorded exchanges with the API, and what ours makes of them."""

@@ -1,0 +1,96 @@
+"""What an answer says, in a form in which ours and the recording's can be compared."""
+
+import json
+from collections.abc import Iterable, Mapping
+from os.path import commonprefix
+from typing import Any, NamedTuple
+
+Item = Mapping[str, Any]
+CONTEXT_CHARACTERS = 60
+
+
+class AnswerFacts(NamedTuple):
+    """The parts of an answer that people or later turns depend on."""
+
+    text: str
+    refusal: str
+    summaries: str
+    calls: tuple[str, ...]
+    """`name(arguments)` of functions and custom tools, in their order."""
+    sources: tuple[str, ...]
+    tokens: tuple[int, int] | None
+    status: str
+
+
+def facts_of_response(response: Mapping[str, Any]) -> AnswerFacts:
+    """Return the facts of a final response object."""
+    usage = response.get("usage")
+    tokens = (usage["input_tokens"], usage["output_tokens"]) if usage else None
+    return facts_of_items(
+        response.get("output") or [], tokens, str(response.get("status"))
+    )
+
+
+def facts_of_items(
+    items: Iterable[Item], tokens: tuple[int, int] | None, status: str
+) -> AnswerFacts:
+    """Return the facts of output items."""
+    texts: list[str] = []
+    refusals: list[str] = []
+    summaries: list[str] = []
+    calls: list[str] = []
+    sources: list[str] = []
+    for item in items:
+        kind = item.get("type")
+        if kind == "message":
+            for part in item.get("content") or []:
+                texts.append(part.get("text") or "")
+                refusals.append(part.get("refusal") or "")
+                sources += [_source(one) for one in part.get("annotations") or []]
+        elif kind == "reasoning":
+            summaries += [part.get("text", "") for part in item.get("summary") or []]
+        elif kind == "function_call":
+            calls.append(f"{item.get('name')}({_same_json(item.get('arguments'))})")
+        elif kind == "custom_tool_call":
+            calls.append(f"{item.get('name')}({item.get('input')})")
+    return AnswerFacts(
+        text="".join(texts),
+        refusal="".join(refusals),
+        summaries="".join(summaries),
+        calls=tuple(calls),
+        sources=tuple(sources),
+        tokens=tokens,
+        status=status,
+    )
+
+
+def differing_facts(ours: AnswerFacts, theirs: AnswerFacts) -> list[tuple[str, str]]:
+    """Return the names of the facts that differ, each with both values."""
+    rows = []
+    for name in AnswerFacts._fields:
+        own = getattr(ours, name)
+        recorded = getattr(theirs, name)
+        if own != recorded:
+            rows.append((name, describe_difference(recorded, own)))
+    return rows
+
+
+def describe_difference(recorded: object, own: object) -> str:
+    """Return both values from shortly before the place where they part."""
+    theirs, ours = repr(recorded), repr(own)
+    common = commonprefix([theirs, ours])  # noqa: RUF071 - texts, not paths
+    begin = max(0, len(common) - CONTEXT_CHARACTERS)
+    return f"recorded …{theirs[begin:]:.200}, ours …{ours[begin:]:.200}"
+
+
+def _source(annotation: Mapping[str, Any]) -> str:
+    words = (annotation.get("type"), annotation.get("url"), annotation.get("file_id"))
+    return " ".join(str(word) for word in words if word)
+
+
+def _same_json(arguments: object) -> str:
+    """Return arguments in one spelling: gateways write other white space."""
+    try:
+        return json.dumps(json.loads(str(arguments)), sort_keys=True)
+    except ValueError:
+        return str(arguments)

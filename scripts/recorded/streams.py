@@ -1,0 +1,67 @@
+"""Recorded streams through the decoder and the state of a response."""
+
+from collections.abc import Iterable, Iterator
+
+from openai_responses.errors import ResponsesError
+from openai_responses.loop.response import ResponseState
+from openai_responses.transport.stream import EventStreamDecoder, parse_event
+from recorded.answers import (
+    AnswerFacts,
+    differing_facts,
+    facts_of_items,
+    facts_of_response,
+)
+from recorded.rows import EDITED_SOURCES, Difference, Recording
+
+PIECES = (0, 1, 7, 4096)
+"""Bytes of a chunk; 0 stands for the whole stream."""
+
+
+def compare_streams(recordings: Iterable[Recording]) -> list[Difference]:
+    """Return where what the decoder reads is not what the final object says."""
+    differences: list[Difference] = []
+    compared = 0
+    for recording in recordings:
+        if not recording.is_stream or not recording.final or recording.status >= 400:
+            continue
+        compared += 1
+        differences += _compare(recording)
+    print(f"streams: {compared} compared, each in {len(PIECES)} ways")
+    return differences
+
+
+def _compare(recording: Recording) -> Iterator[Difference]:
+    assert recording.final
+    theirs = facts_of_response(recording.final)
+    edited = recording.repository.startswith(EDITED_SOURCES)
+    note = " (edited by hand?)" if edited else ""
+    seen = set[AnswerFacts]()
+    for size in PIECES:
+        try:
+            ours = read_stream(recording.body.encode(), size)
+        except ResponsesError as error:
+            group = f"decoder: {type(error).__name__}"
+            yield Difference(group, recording, f"pieces of {size}: {error}")
+            continue
+        if ours in seen:
+            continue
+        if seen:
+            yield Difference("decoder: pieces matter", recording, f"of {size} bytes")
+        seen.add(ours)
+        for name, detail in differing_facts(ours, theirs):
+            yield Difference(f"decoder: {name}{note}", recording, detail)
+
+
+def read_stream(body: bytes, size: int) -> AnswerFacts:
+    """Return what ours reads in a stream that arrives in chunks of `size` bytes."""
+    decoder = EventStreamDecoder()
+    state = ResponseState()
+    step = size or len(body) or 1
+    for start in range(0, len(body), step):
+        for event in decoder.feed(body[start : start + step]):
+            state.feed(parse_event(event))
+    for event in decoder.close():
+        state.feed(parse_event(event))
+    tokens = (state.usage.input, state.usage.output) if state.usage else None
+    status = state.ending.kind if state.ending else "none"
+    return facts_of_items(state.output, tokens, status)

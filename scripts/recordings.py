@@ -1,0 +1,75 @@
+"""Run the decoder, the pipe and the simulator against recorded exchanges with the API.
+
+    scripts/recordings                   everything; a table of what differs
+    scripts/recordings --show GROUP      the rows of one group, with their details
+    scripts/recordings --only requests   the simulator's rules alone (or: streams)
+
+Each recorded stream is replayed whole and in pieces through the decoder, and through
+the built pipe. Text, reasoning, calls, sources, usage and ending have to be those of
+the recording's own final object. Each recorded request is given to the simulator's
+rules: what was accepted has to be accepted, what was refused has to be refused with the
+same status, code and param.
+
+The recordings are no part of the project: they lie beside the checkout, in
+`../shared/recordings/responses.jsonl.gz`. Without them there is nothing to do.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "tests", "scripts")]
+
+from recorded.pipe_replay import replay_through_pipe  # noqa: E402 - the path first
+from recorded.requests import compare_requests  # noqa: E402
+from recorded.rows import Difference, read_recordings  # noqa: E402
+from recorded.streams import compare_streams  # noqa: E402
+
+RECORDINGS = ROOT.parent / "shared/recordings/responses.jsonl.gz"
+MAX_SHOWN_CHARACTERS = 600
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare everything that is asked for; 0, also where something differs."""
+    parser = argparse.ArgumentParser(description="Run against recorded exchanges.")
+    parser.add_argument("--only", choices=["streams", "pipe", "requests"])
+    parser.add_argument("--show", default="", help="a group, with all of its rows")
+    parser.add_argument("--file", type=Path, default=RECORDINGS)
+    options = parser.parse_args(arguments)
+    if not options.file.exists():
+        print(f"No recordings at {options.file}: nothing is compared.")
+        return 0
+    recordings = read_recordings(options.file)
+    print(f"{len(recordings)} recorded exchanges")
+    differences: list[Difference] = []
+    if options.only in (None, "streams"):
+        differences += compare_streams(recordings)
+    if options.only in (None, "pipe"):
+        differences += asyncio.run(replay_through_pipe(recordings))
+    if options.only in (None, "requests"):
+        differences += compare_requests(recordings)
+    print_differences(differences, options.show)
+    return 0
+
+
+def print_differences(differences: Iterable[Difference], shown: str) -> None:
+    """Print how many rows differ in each way, with an example, or all of one group."""
+    groups: dict[str, list[Difference]] = defaultdict(list)
+    for difference in differences:
+        groups[difference.group].append(difference)
+    total = sum(map(len, groups.values()))
+    print(f"\n{total} differences in {len(groups)} groups")
+    for group, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
+        is_shown = bool(shown) and shown in group
+        print(f"{len(rows):5}  {group}")
+        for row in rows if is_shown else rows[:1]:
+            print(f"         {row.recording.source}")
+            print(f"         {row.detail[:MAX_SHOWN_CHARACTERS]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

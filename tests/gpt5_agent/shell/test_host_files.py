@@ -1,0 +1,190 @@
+"""Files of Open WebUI over its API, without a server of it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from gpt5_agent.ports import HostFileError
+from gpt5_agent.shell.host_files import HostFiles
+from upstream import free_port
+
+pytestmark = pytest.mark.asyncio
+
+KEY = "key-of-an-account"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+class Host:
+    """Keeps files as Open WebUI does, for the owner of the key."""
+
+    def __init__(self, owner: str = "agent", status: int = 200) -> None:
+        self.status = status
+        self.owner = owner
+        self.uploads: list[tuple[str, str, bytes]] = []
+        self.removed: list[str] = []
+        self.paths: list[str] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer any call."""
+        self.paths.append(request.path)
+        if request.headers["Authorization"] != f"Bearer {KEY}":
+            return web.Response(status=401)
+        if request.path.endswith("/content"):
+            return web.Response(body=b"rain")
+        if request.method == "DELETE":
+            self.removed.append(request.path)
+            return web.json_response({"message": "File deleted successfully"})
+        if request.method == "POST":
+            fields = await request.post()
+            file = fields["file"]
+            assert isinstance(file, web.FileField)
+            name = file.filename, file.content_type
+            self.uploads.append((*name, file.file.read()))
+        row = {"id": "f-1", "user_id": self.owner}
+        return web.Response(status=self.status, text=json.dumps(row))
+
+
+@asynccontextmanager
+async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
+    """Lend the files of a user at a server."""
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", host.answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    files = HostFiles(f" {site.name}/ ", KEY, user)
+    try:
+        yield files
+    finally:
+        await files.aclose()
+        await runner.cleanup()
+
+
+async def test_file_belongs_to_who_asked() -> None:
+    """The owner of the key has asked."""
+    host = Host("u-1")
+    async with files_of(host) as files:
+        path = await files.store("a b.csv", b"a\r\n--b\0")
+
+    assert path == "/api/v1/files/f-1/content"
+    assert host.uploads == [("a b.csv", "text/csv", b"a\r\n--b\0")]
+    assert host.removed == []
+
+
+async def test_file_of_somebody_else_is_not_kept() -> None:
+    """It would lie in the account of the key's owner, usually an administrator's."""
+    host = Host()
+    async with files_of(host) as files:
+        with pytest.raises(HostFileError, match="has to belong to the person who asks"):
+            await files.store("a.csv", b"")
+
+    assert host.removed == ["/api/v1/files/f-1"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.html", "a.HTM", "a.xhtml", "a.svg", "a.html.gz", "a.htm.bz2", "a.rss"]
+)
+async def test_what_a_browser_runs_is_stored_as_a_download(name: str) -> None:
+    """An administrator's HTML would be shown in the origin of Open WebUI."""
+    host = Host("u-1")
+    async with files_of(host) as files:
+        await files.store(name, b"<script>")
+
+    assert host.uploads == [(f"{name}.bin", "application/octet-stream", b"<script>")]
+
+
+async def test_name_cannot_end_a_header() -> None:
+    """It comes from a tool."""
+    host = Host("u-1")
+    async with files_of(host) as files:
+        await files.store('a"\r\nX: é東.xlsx', b"")
+
+    assert host.uploads == [("a___X: é東.xlsx", XLSX, b"")]
+
+
+async def test_only_the_user_s_own_files_are_read() -> None:
+    """Whoever asks names the ids, and the key may read everybody's files."""
+    host = Host()
+    async with files_of(host) as files:
+        others = await files.read("f-1")
+        host.owner = "u-1"
+        own = await files.read("../notes/f-1?a")
+
+    assert others == "It belongs to somebody else."
+    assert own == b"rain"
+    assert host.paths[-1] == "/api/v1/files/___notes_f-1_a/content"
+
+
+async def test_refusal_is_one_sentence() -> None:
+    """Neither the key nor a body is in it."""
+    host = Host("u-1", 413)
+    async with files_of(host) as files:
+        with pytest.raises(
+            HostFileError, match=r"^Open WebUI answered with HTTP 413\.$"
+        ):
+            await files.store("a", b"")
+        assert await files.read("f-1") == "Open WebUI answered with HTTP 413."
+
+
+HOSTILE = {
+    "redirection": (
+        web.Response(status=307, headers={"Location": "/elsewhere"}),
+        "Open WebUI redirects requests (HTTP 307)",
+    ),
+    "compressed": (
+        web.Response(body=b"bomb", headers={"Content-Encoding": "gzip"}),
+        "Open WebUI sent a compressed answer",
+    ),
+    "endless": (
+        web.Response(body=bytes(8 * 1024 * 1024 + 1)),
+        "Open WebUI sent more than 8388608 bytes",
+    ),
+    "another server": (
+        web.Response(text="<html>"),
+        "OPEN_WEBUI_URL is not the address of Open WebUI.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+async def test_hostile_answer_is_not_read(case: str) -> None:
+    """The key follows no redirection, and no answer fills the memory."""
+    response, told = HOSTILE[case]
+
+    class Hostile(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            """Answer any call in the same way."""
+            self.paths.append(request.path)
+            return response
+
+    host = Hostile()
+    async with files_of(host) as files:
+        assert str(await files.read("f-1")).startswith(told)
+
+    assert host.paths == ["/api/v1/files/f-1"]
+
+
+async def test_host_that_is_down_is_one_sentence() -> None:
+    """The answer of the agent goes on."""
+    files = HostFiles(f"http://127.0.0.1:{free_port()}", KEY, "u-1")
+
+    assert await files.read("f-1") == (
+        "Open WebUI cannot be reached, or its answer broke off."
+    )
+    await files.aclose()
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "user"),
+    [("", KEY, "u"), ("http://a", "", "u"), ("http://a", KEY, "")],
+)
+async def test_what_is_missing_is_said(url: str, key: str, user: str) -> None:
+    """Nothing is sent."""
+    with pytest.raises(
+        HostFileError, match="set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY"
+    ):
+        await HostFiles(url, key, user).store("a", b"")

@@ -1,0 +1,107 @@
+"""Under which name and type a file of a model is stored."""
+
+import mimetypes
+from itertools import product
+
+import pytest
+
+from owui_chat.file_names import picture_name, shorten_name, stored_name
+
+RUN_BY_BROWSERS = ("html", "xml", "svg", "javascript", "ecmascript", "css", "rfc822")
+"""Parts of the types of pages, of what runs in them, and of stored pages."""
+ACTIVE_ENDINGS = (
+    "htm",
+    "html",
+    "xhtml",
+    "xht",
+    "shtml",
+    "svg",
+    "svgz",
+    "xml",
+    "xsl",
+    "xslt",
+    "rdf",
+    "rss",
+    "atom",
+    "mht",
+    "mhtml",
+    "eml",
+    "js",
+    "mjs",
+    "css",
+    "swf",
+    "wsdl",
+    "xpdl",
+)
+ENCODINGS = ("", ".gz", ".GZ", ".bz2", ".xz", ".Z", ".br", ".gz.bz2", ".csv.gz", ".tgz")
+STEMS = ("report", "", ".", "a.png", "data:text/html,a", "a/b", "c:\\d", "r " * 300)
+
+
+def test_no_name_is_one_that_a_browser_runs() -> None:
+    """Whatever stands before and behind the ending, by `mimetypes` as the host uses it.
+
+    The host puts a folder and an id in front of the name.
+    """
+    endings = [f.upper() if upper else f for f in ACTIVE_ENDINGS for upper in (0, 1)]
+    for stem, ending, encoding in product(STEMS, endings, ENCODINGS):
+        for tail in ("", " ", ".", "\n", "/"):
+            name = stored_name(f"{stem}.{ending}{encoding}{tail}").name
+            for path in (name, f"/data/uploads/0a1b_{name}"):
+                guessed = mimetypes.guess_type(path)[0] or ""
+                assert not any(part in guessed for part in RUN_BY_BROWSERS), path
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "media_type"),
+    [
+        ("people.csv", "people.csv", "text/csv"),
+        ("CHART.PNG", "CHART.PNG", "image/png"),
+        ("/mnt/data/report.pdf", "report.pdf", "application/pdf"),
+        ("a.b.json", "a.b.json", "application/json"),
+        ("table.csv.gz", "table.csv.gz", "application/gzip"),
+        ("all.tar.xz", "all.tar.xz", "application/x-xz"),
+        ("dump.gz", "dump.gz", "application/gzip"),
+        ("report.html", "report.html.bin", "application/octet-stream"),
+        ("report.html.gz", "report.html.gz.bin", "application/octet-stream"),
+        ("report.htm.bz2", "report.htm.bz2.bin", "application/octet-stream"),
+        ("report.HTML.xz", "report.HTML.xz.bin", "application/octet-stream"),
+        (".html.gz", ".html.gz.bin", "application/octet-stream"),
+        (".png", ".png.bin", "application/octet-stream"),
+        ("plot.svg", "plot.svg.bin", "application/octet-stream"),
+        ("Makefile", "Makefile.bin", "application/octet-stream"),
+        ("a.html\\", "file.bin", "application/octet-stream"),
+        ("", "file.bin", "application/octet-stream"),
+    ],
+)
+def test_name_keeps_an_ending_that_is_only_shown_or_downloaded(
+    given: str, name: str, media_type: str
+) -> None:
+    """Any other gets one that is downloaded."""
+    assert stored_name(given) == (name, media_type)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "name"),
+    [
+        ("image/png", "picture.png"),
+        ("image/jpeg", "picture.jpg"),
+        ("image/svg+xml", "picture.bin"),
+        ("image/../../a.html", "picture.bin"),
+    ],
+)
+def test_picture_is_one_that_models_draw(media_type: str, name: str) -> None:
+    """Its type comes from the server, and may be SVG."""
+    assert picture_name(media_type).name == name
+
+
+def test_long_name_keeps_its_begin_and_its_ending() -> None:
+    """So that a picture with a name of 36 kB is still a picture."""
+    name = "a" * 100 + "b" * 36_000 + ".png"
+
+    short = shorten_name(name)
+
+    assert len(short) == 200
+    assert short.startswith("a" * 100)
+    assert short.endswith("b.png")
+    assert stored_name(name).media_type == "image/png"
+    assert shorten_name("a" * 200) == "a" * 200

@@ -1,0 +1,443 @@
+"""Counts the steps in which a backtracking matcher reads a text with a pattern.
+
+`re` backtracks, but it counts nothing, and a time says little on a busy computer. This
+matcher reads the tree that `re` itself parses and takes the same alternatives in the
+same order, without its short cuts: its steps are an upper bound of those of `re`.
+
+Repeats with a limit above `SHORT_LIMIT` are read with that limit, because a small text
+would not show that they end. Another count says what a higher limit costs.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from typing import Any
+
+PARSER: Any = re._parser  # type: ignore[attr-defined]
+CODES: Any = re._constants  # type: ignore[attr-defined]
+
+SHORT_LIMIT = 12
+ENDLESS_STEPS = 400_000
+"""Where counting stops; a linear pattern stays far below with the texts of this module.
+"""
+_COMMON_SIGNS = "aA0_-. \n/\0é\"'`<>[](){}:"
+_MOST_PREFIXES = 10
+_MOST_SHORT_UNITS = 20
+_MOST_LONG_UNITS = 6
+_MOST_COMPARED = 6
+
+Condition = Callable[[str, int], bool]
+"""Says whether a text holds something at a place."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Reads one character of a set."""
+
+    fits: Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Goes on at each of some places of the program, in this order."""
+
+    targets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Goes on where a condition holds, and reads nothing."""
+
+    holds: Condition
+
+
+@dataclass(frozen=True)
+class Look:
+    """Goes on where a program matches, or does not, from `behind` characters before."""
+
+    program: "Program"
+    behind: int
+    wanted: bool
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Goes on behind the first match of a program, and never tries another one."""
+
+    program: "Program"
+
+
+Step = Sign | Split | Check | Look | Atom
+Program = list[Step]
+
+
+@dataclass
+class CompiledPattern:
+    """A pattern as a program, and what is needed to make texts for it."""
+
+    program: Program = field(default_factory=list)
+    signs: list[Callable[[str], bool]] = field(default_factory=list)
+    samples: set[str] = field(default_factory=set)
+    """Texts that parts of the pattern match."""
+    prefixes: set[str] = field(default_factory=set)
+    """Texts that the pattern matches up to one of its parts."""
+    has_empty_loop: bool = False
+    """Whether an unlimited repeat may read nothing in a turn."""
+
+
+def compile_pattern(
+    pattern: str | bytes, flags: int, *, whole: bool, limit: int = SHORT_LIMIT
+) -> CompiledPattern:
+    """Compile a pattern; a `whole` one has to match to the end of the text.
+
+    `limit` is the limit of repeats that have a higher one.
+    """
+    if isinstance(pattern, bytes):
+        pattern = pattern.decode("latin-1")
+        flags &= ~re.UNICODE
+    tree = PARSER.parse(pattern, flags)
+    compiled = CompiledPattern()
+    flags = tree.state.flags
+    _Compiler(compiled, compiled.program, flags, limit).add(tree)
+    if whole:
+        compiled.program.append(Check(lambda text, place: place == len(text)))
+    alphabet = _alphabet(compiled.signs, pattern)
+    _Sampler(compiled, alphabet, flags).sample(tree, "")
+    compiled.samples |= set(alphabet)
+    return compiled
+
+
+@dataclass
+class _Compiler:
+    """Appends the steps of parts of a tree to a program."""
+
+    compiled: CompiledPattern
+    program: Program
+    flags: int
+    limit: int
+
+    def add(self, tree: Any) -> None:
+        """Append the steps of a sequence."""
+        for code, value in tree:
+            self._add_node(code, value)
+
+    def _add_node(self, code: Any, value: Any) -> None:
+        fits = character_set(code, value, self.flags)
+        if fits is not None:
+            fits = cache(fits)
+            self.compiled.signs.append(fits)
+            self.program.append(Sign(fits))
+        elif code is CODES.BRANCH:
+            self._add_branch(value[1])
+        elif code is CODES.SUBPATTERN:
+            self.add(value[3])
+        elif code is CODES.ATOMIC_GROUP:
+            self.program.append(Atom(self._inner(value)))
+        elif code is CODES.POSSESSIVE_REPEAT:
+            self.program.append(Atom(self._inner([(CODES.MAX_REPEAT, value)])))
+        elif code in (CODES.MAX_REPEAT, CODES.MIN_REPEAT):
+            self._add_repeat(*value, is_lazy=code is CODES.MIN_REPEAT)
+        elif code is CODES.AT:
+            self.program.append(Check(position_check(value, self.flags)))
+        elif code in (CODES.ASSERT, CODES.ASSERT_NOT):
+            self._add_look(value, wanted=code is CODES.ASSERT)
+        else:
+            raise NotImplementedError(f"{code} {value}")
+
+    def _add_branch(self, alternatives: Any) -> None:
+        split = len(self.program)
+        self.program.append(Split(()))
+        starts = []
+        ends = []
+        for alternative in alternatives:
+            starts.append(len(self.program))
+            self.add(alternative)
+            ends.append(len(self.program))
+            self.program.append(Split(()))
+        self.program[split] = Split(tuple(starts))
+        for end in ends:
+            self.program[end] = Split((len(self.program),))
+
+    def _add_repeat(self, least: int, most: Any, body: Any, *, is_lazy: bool) -> None:
+        for _ in range(min(least, self.limit)):
+            self.add(body)
+        splits = []
+        if most is CODES.MAXREPEAT:
+            self.compiled.has_empty_loop |= body.getwidth()[0] == 0
+            splits.append(self._add_optional(body))
+            self.program.append(Split((splits[0],)))
+        else:
+            for _ in range(min(most - least, self.limit)):
+                splits.append(self._add_optional(body))
+        for split in splits:
+            targets = (split + 1, len(self.program))
+            self.program[split] = Split(targets[::-1] if is_lazy else targets)
+
+    def _add_optional(self, body: Any) -> int:
+        """Append a part that may be left out; return where that is decided."""
+        split = len(self.program)
+        self.program.append(Split(()))
+        self.add(body)
+        return split
+
+    def _add_look(self, value: Any, *, wanted: bool) -> None:
+        direction, body = value
+        behind = body.getwidth()[1] if direction < 0 else 0
+        self.program.append(Look(self._inner(body), behind, wanted))
+
+    def _inner(self, tree: Any) -> Program:
+        """Return the steps of a sequence as a program of its own."""
+        program: Program = []
+        _Compiler(self.compiled, program, self.flags, self.limit).add(tree)
+        return program
+
+
+def character_set(code: Any, value: Any, flags: int) -> Callable[[str], bool] | None:
+    """Return what says whether a character is read by a part; None for other parts."""
+    folds = bool(flags & re.IGNORECASE)
+    if code is CODES.LITERAL:
+        return _literal(value, folds=folds)
+    if code is CODES.NOT_LITERAL:
+        fits = _literal(value, folds=folds)
+        return lambda sign: not fits(sign)
+    if code is CODES.ANY:
+        return lambda sign: sign != "\n" or bool(flags & re.DOTALL)
+    if code is CODES.IN:
+        return _union(value, flags)
+    return None
+
+
+def _literal(value: int, *, folds: bool) -> Callable[[str], bool]:
+    if folds:
+        return lambda sign: sign.lower() == chr(value).lower()
+    return lambda sign: ord(sign) == value
+
+
+def _union(rows: Any, flags: int) -> Callable[[str], bool]:
+    is_negated = rows[0][0] is CODES.NEGATE
+    members = [_member(code, value, flags) for code, value in rows[is_negated:]]
+    return lambda sign: any(member(sign) for member in members) != is_negated
+
+
+def _member(code: Any, value: Any, flags: int) -> Callable[[str], bool]:
+    if code is CODES.CATEGORY:
+        return _category(value, flags)
+    if code is CODES.RANGE:
+        low, high = value
+        if flags & re.IGNORECASE:
+            return lambda sign: any(
+                low <= ord(form[:1] or "\0") <= high
+                for form in (sign.lower(), sign.upper())
+            )
+        return lambda sign: low <= ord(sign) <= high
+    return _literal(value, folds=bool(flags & re.IGNORECASE))
+
+
+def _category(value: Any, flags: int) -> Callable[[str], bool]:
+    text = {
+        CODES.CATEGORY_DIGIT: r"\d",
+        CODES.CATEGORY_NOT_DIGIT: r"\D",
+        CODES.CATEGORY_SPACE: r"\s",
+        CODES.CATEGORY_NOT_SPACE: r"\S",
+        CODES.CATEGORY_WORD: r"\w",
+        CODES.CATEGORY_NOT_WORD: r"\W",
+    }[value]
+    compiled = re.compile(text, flags & re.ASCII)
+    return lambda sign: bool(compiled.match(sign))
+
+
+def position_check(value: Any, flags: int) -> Condition:
+    """Return the condition of an anchor or a boundary of a word."""
+    text = {
+        CODES.AT_BEGINNING: "^",
+        CODES.AT_BEGINNING_STRING: r"\A",
+        CODES.AT_END: "$",
+        CODES.AT_END_STRING: r"\Z",
+        CODES.AT_BOUNDARY: r"\b",
+        CODES.AT_NON_BOUNDARY: r"\B",
+    }[value]
+    compiled = re.compile(text, flags & (re.ASCII | re.MULTILINE))
+    return lambda text, place: bool(compiled.match(text, place))
+
+
+def _alphabet(signs: list[Callable[[str], bool]], pattern: str) -> list[str]:
+    """Return one character for each way in which the sets of a pattern divide them."""
+    kinds: dict[tuple[bool, ...], str] = {}
+    for sign in dict.fromkeys([*_COMMON_SIGNS, *pattern]):
+        kinds.setdefault(tuple(fits(sign) for fits in signs), sign)
+    return list(kinds.values())
+
+
+@dataclass
+class _Sampler:
+    """Collects texts that parts of a tree match, and what leads to each part."""
+
+    compiled: CompiledPattern
+    alphabet: list[str]
+    flags: int
+
+    def sample(self, tree: Any, before: str) -> str:
+        """Return a text that a sequence matches, after the text `before`."""
+        text = ""
+        for code, value in tree:
+            self.compiled.prefixes.add(before + text)
+            text += self._sample_node(code, value, before + text)
+        self.compiled.samples.add(text)
+        return text
+
+    def _sample_node(self, code: Any, value: Any, before: str) -> str:
+        fits = character_set(code, value, self.flags)
+        if fits is not None:
+            fitting = [sign for sign in self.alphabet if fits(sign)]
+            return fitting[0] if fitting else ""
+        if code is CODES.BRANCH:
+            texts = [self.sample(alternative, before) for alternative in value[1]]
+            return texts[0]
+        if code is CODES.SUBPATTERN:
+            return self.sample(value[3], before)
+        if code in (CODES.MAX_REPEAT, CODES.MIN_REPEAT, CODES.POSSESSIVE_REPEAT):
+            least, _, body = value
+            times: int = max(1, min(least, SHORT_LIMIT))
+            return self.sample(body, before) * times
+        return ""
+
+
+def count_steps(program: Program, text: str, *, searches: bool) -> int:
+    """Return the steps of a match at the start of a text, or of all in it."""
+    steps = 0
+    start = 0
+    while start <= len(text):
+        spent, end = _run(program, text, start)
+        steps += spent
+        if not searches or steps > ENDLESS_STEPS:
+            break
+        start = end if end is not None and end > start else start + 1
+    return steps
+
+
+def match_end(program: Program, text: str) -> int | None:
+    """Return where a match at the start of a text ends; None for no match."""
+    return _run(program, text, 0)[1]
+
+
+def _run(program: Program, text: str, start: int) -> tuple[int, int | None]:
+    """Return the steps of a match at a place, and where it ends; None for no match."""
+    steps = 0
+    waiting = [(0, start)]
+    while waiting and steps <= ENDLESS_STEPS:
+        steps += 1
+        at, place = waiting.pop()
+        if at == len(program):
+            return steps, place
+        step = program[at]
+        if isinstance(step, Split):
+            waiting.extend((target, place) for target in reversed(step.targets))
+        elif isinstance(step, Sign):
+            if place < len(text) and step.fits(text[place]):
+                waiting.append((at + 1, place + 1))
+        elif isinstance(step, Check):
+            if step.holds(text, place):
+                waiting.append((at + 1, place))
+        else:
+            spent, end = _run_inner(step, text, place)
+            steps += spent
+            if end is not None:
+                waiting.append((at + 1, end))
+    return steps, None
+
+
+def _run_inner(step: Look | Atom, text: str, place: int) -> tuple[int, int | None]:
+    """Return the steps of a program inside of a step, and where reading goes on."""
+    if isinstance(step, Atom):
+        return _run(step.program, text, place)
+    spent = 0
+    end = None
+    if place >= step.behind:
+        spent, end = _run(step.program, text, place - step.behind)
+    is_fulfilled = (end is not None) == step.wanted
+    return spent, place if is_fulfilled else None
+
+
+def hostile_texts(
+    compiled: CompiledPattern, ending: str
+) -> Iterator[tuple[str, str, str]]:
+    """Yield texts that may be hard to read: a begin, what is repeated, and an end.
+
+    All of them end with `ending`.
+    """
+    prefixes = _by_length(compiled.prefixes | {""})[:_MOST_PREFIXES]
+    units = _by_length(compiled.samples | compiled.prefixes)
+    units = [unit for unit in units if unit]
+    chosen = [*units[:_MOST_SHORT_UNITS], *units[-_MOST_LONG_UNITS:]]
+    ends = (ending, "\0" + ending)
+    yield from product(prefixes, dict.fromkeys(chosen), ends)
+
+
+def _by_length(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=lambda text: (len(text), text))
+
+
+def worst_growth(
+    compiled: CompiledPattern, *, searches: bool, ending: str = ""
+) -> tuple[float, str]:
+    """Return the largest factor of work when a hostile text doubles, and the text.
+
+    All texts are read at two small sizes; those that grew most, and those that took
+    most, at two larger ones.
+    """
+    worst = 0.0
+    worst_text = ""
+    for parts in _hardest_texts(compiled, searches=searches, ending=ending):
+        small, large = (
+            count_steps(compiled.program, _repeated(parts, times), searches=searches)
+            for times in (96, 192)
+        )
+        growth = large / small if large <= ENDLESS_STEPS else float("inf")
+        if growth > worst:
+            worst = growth
+            worst_text = f"{parts[0]!r} + n * {parts[1]!r} + {parts[2]!r}"
+    return worst, worst_text
+
+
+def worst_limit_growth(
+    compiled: CompiledPattern,
+    wider: CompiledPattern,
+    *,
+    searches: bool,
+    ending: str = "",
+) -> float:
+    """Return the largest factor of work on a hostile text with a `wider` limit.
+
+    `wider` is the same pattern, compiled with a higher limit of its repeats.
+    """
+    worst = 0.0
+    for parts in _hardest_texts(compiled, searches=searches, ending=ending):
+        text = _repeated(parts, 96)
+        steps = count_steps(compiled.program, text, searches=searches)
+        wide = count_steps(wider.program, text, searches=searches)
+        worst = max(worst, wide / steps)
+    return worst
+
+
+def _hardest_texts(
+    compiled: CompiledPattern, *, searches: bool, ending: str
+) -> set[tuple[str, str, str]]:
+    """Return the texts whose work grew most from one small size to the next."""
+    rows = []
+    for parts in hostile_texts(compiled, ending):
+        small, large = (
+            count_steps(compiled.program, _repeated(parts, times), searches=searches)
+            for times in (8, 32)
+        )
+        rows.append((large / small, large, parts))
+    by_growth = sorted(rows, key=lambda row: row[0])[-_MOST_COMPARED:]
+    by_work = sorted(rows, key=lambda row: row[1])[-_MOST_COMPARED:]
+    return {parts for _, _, parts in (*by_growth, *by_work)}
+
+
+def _repeated(parts: tuple[str, str, str], times: int) -> str:
+    """Return a text of about `times` characters, with a long part `times / 8` times."""
+    begin, unit, end = parts
+    return begin + unit * max(times // 8, times // len(unit)) + end

@@ -1,0 +1,240 @@
+"""No regular expression of the sources takes more than linear work on a foreign text.
+
+One of square cost held the server for 13 seconds over a name of 36 kB. The patterns are
+found in the sources, so a new one is read as well.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from pattern_work import (
+    SHORT_LIMIT,
+    compile_pattern,
+    match_end,
+    worst_growth,
+    worst_limit_growth,
+)
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = [
+    path
+    for folder in ("pipes", "pipelines")
+    for path in sorted((ROOT / folder).glob("*/**/*.py"))
+]
+CALLS = ("compile", "match", "search", "sub", "subn", "findall", "finditer", "split")
+AT_START = {"match", "fullmatch"}
+MAX_GROWTH = 2.6
+"""Of work when a text doubles: 2 is linear, 4 is square."""
+
+
+def texts_of(module: str, name: str) -> list[str]:
+    """Return all texts inside of a global value of a module."""
+    texts = []
+    waiting = [getattr(import_module(module), name)]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            texts.append(value)
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, tuple | list):
+            waiting.extend(value)
+    return texts
+
+
+MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
+    "openai_responses.endings: phrase": texts_of(
+        "openai_responses.endings", "_PHRASES"
+    ),
+    # Forms of the settings of administrators.
+    "openai_responses.json_input: form": [
+        *texts_of("openai_responses.models.resolve", "_OVERRIDE_FORMS"),
+        *texts_of("openai_responses.requests.mcp_servers", "_SERVER_LABEL"),
+        *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
+    ],
+    "gpt5_agent.tools.guard: f'(?:{re.escape(prefix)})+'": ["(?:a_)+", "(?:a_a_)+"],
+    # It is compiled to see whether it can be, and never used.
+    "openai_responses.requests.json_schema: pattern": ["a"],
+}
+"""The values of patterns that have no global name, by module and source."""
+
+ALWAYS_AT_THE_END: Mapping[str, str] = {
+    # `_strip_old_blocks` reads only what lies in front of the last end of a block.
+    "owui_chat.input.history": "</details>\n",
+}
+"""What a module guarantees about the end of a text before it uses a pattern."""
+
+
+class FoundPattern(NamedTuple):
+    """One use of `re` in a source; `methods` say how a compiled pattern is used."""
+
+    module: str
+    line: int
+    written: str
+    values: list[tuple[str | bytes, int]]
+    methods: frozenset[str]
+
+    def __str__(self) -> str:
+        """Return where it is."""
+        return f"{self.module}:{self.line}"
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a source."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts[1:])
+
+
+def used_methods(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Return the methods that are called on each global name, over all sources.
+
+    A name that is passed on may be searched with.
+    """
+    methods: dict[str, set[str]] = {}
+    for tree in trees.values():
+        attributes = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                attributes[node.value] = node.attr
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                method = attributes.get(node, "search")
+                methods.setdefault(node.id, set()).add(method)
+    return methods
+
+
+def found_patterns() -> Iterator[FoundPattern]:
+    """Yield all patterns of the sources."""
+    trees = {module_name(path): ast.parse(path.read_text()) for path in SOURCES}
+    methods = used_methods(trees)
+    for module, tree in trees.items():
+        names = {
+            node.value: target.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            if is_use_of_re(node):
+                assert isinstance(node, ast.Call)
+                assert isinstance(node.func, ast.Attribute)
+                own = {node.func.attr}
+                if own == {"compile"}:
+                    own = methods.get(names.get(node, ""), {"search"})
+                yield read_call(module, node, frozenset(own))
+
+
+def is_use_of_re(node: ast.AST) -> bool:
+    """Say whether a node calls a function of `re` that reads a pattern."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "re"
+        and node.func.attr not in ("escape", "Pattern", "purge")
+    )
+
+
+def read_call(module: str, node: ast.Call, methods: frozenset[str]) -> FoundPattern:
+    """Return the pattern of a call, as its module would compute it."""
+    written = ast.unparse(node.args[0])
+    flags = [argument for argument in node.args[1:] if is_flag(argument)]
+    flags += [word.value for word in node.keywords if word.arg == "flags"]
+    flag = int(evaluate(module, flags[0])) if flags else 0
+    try:
+        patterns = [evaluate(module, node.args[0])]
+    except NameError:
+        patterns = list(MADE_IN_FUNCTIONS.get(f"{module}: {written}", ()))
+    values = [(pattern, flag) for pattern in patterns]
+    return FoundPattern(module, node.lineno, written, values, methods)
+
+
+def is_flag(argument: ast.expr) -> bool:
+    """Say whether an argument is one or more flags of `re`."""
+    return ast.unparse(argument).startswith("re.")
+
+
+def evaluate(module: str, expression: ast.expr) -> Any:
+    """Return the value of an expression of global names; raises NameError."""
+    code = compile(ast.Expression(expression), module, "eval")
+    return eval(code, vars(import_module(module)))  # it is our own source
+
+
+PATTERNS = list(found_patterns())
+
+
+def test_every_use_of_re_is_found() -> None:
+    """As a search for the text finds them."""
+    count = sum(
+        len(re.findall(r"\bre\.(?!escape|Pattern|[A-Z])\w+\(", path.read_text()))
+        for path in SOURCES
+    )
+
+    assert len(PATTERNS) == count > 60
+
+
+@pytest.mark.parametrize("found", PATTERNS, ids=str)
+def test_pattern_takes_linear_work(found: FoundPattern) -> None:
+    """With texts that are made of the pattern's own characters and parts."""
+    assert found.values, f"add {found.module}: {found.written} to MADE_IN_FUNCTIONS"
+    for pattern, flags in found.values:
+        whole = found.methods == {"fullmatch"}
+        compiled = compile_pattern(pattern, flags, whole=whole)
+        searches = not found.methods <= AT_START
+        ending = ALWAYS_AT_THE_END.get(found.module, "")
+        growth, text = worst_growth(compiled, searches=searches, ending=ending)
+        wider = compile_pattern(pattern, flags, whole=whole, limit=2 * SHORT_LIMIT)
+        limit_growth = worst_limit_growth(
+            compiled, wider, searches=searches, ending=ending
+        )
+
+        assert not compiled.has_empty_loop
+        assert limit_growth <= MAX_GROWTH, f"{pattern!r}: its limits multiply"
+        assert growth <= MAX_GROWTH, f"{pattern!r} with {text}"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$",
+        r"(?:a|a)*b",
+        r"(a+)+b",
+        r"\s+$",
+        r"x.*y.*z",
+        r"<b>.*?</b>",
+        r"\d{0,9}[a-z]*[a-f0-9]*!",
+    ],
+)
+def test_pattern_of_more_than_linear_work_is_noticed(pattern: str) -> None:
+    """The first one held the server: it looked for the ending of a page in a name."""
+    growth, _ = worst_growth(compile_pattern(pattern, 0, whole=False), searches=True)
+
+    assert growth > MAX_GROWTH
+
+
+@pytest.mark.parametrize("pattern", [r"a{0,99}[ab]{0,99}!", r"a{0,99}a{0,99}b"])
+def test_limits_that_multiply_are_noticed(pattern: str) -> None:
+    """Two of a thousand are a million steps for each character."""
+    compiled = compile_pattern(pattern, 0, whole=False)
+    wider = compile_pattern(pattern, 0, whole=False, limit=2 * SHORT_LIMIT)
+
+    assert worst_limit_growth(compiled, wider, searches=True) > MAX_GROWTH
+
+
+def test_matcher_matches_what_re_matches() -> None:
+    """So that its steps are those of the same search."""
+    texts = ("", "a", "ab", "aab!", "-1", "1-", "x\ny", "<think>", "`<think>", "A1_")
+    for found in PATTERNS:
+        for pattern, flags in found.values:
+            compiled = compile_pattern(pattern, flags, whole=False, limit=999)
+            for text in texts:
+                given = text if isinstance(pattern, str) else text.encode()
+                match = re.compile(pattern, flags).match(given)  # type: ignore[arg-type]
+
+                assert match_end(compiled.program, text) == (match and match.end())
