@@ -1,5 +1,6 @@
 """What the API refuses is left out, told and remembered, in the real Open WebUI."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -354,3 +355,32 @@ async def test_tools_and_parameters_that_are_refused(
     assert "include" in sent
     log = server.log()
     assert "(get_weather): Invalid schema for function 'get_weather'" in log
+
+
+FOREIGN_KEY = "tools[0].allowed_tools 'store' x"
+CLOCKS: Json = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+    "allowed_tools": ["read"],
+    "require_approval": "never",
+}
+
+
+async def test_a_users_key_changes_nothing_for_others(
+    tab: Tab, admins_tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The API would quote it: a place in the request, and the name of a guard."""
+    async with valves_changed(
+        admin, PIPE, REMOTE_MCP_SERVERS_JSON=json.dumps([CLOCKS])
+    ):
+        for one, more in ((admins_tab, {}), (tab, {"text": {FOREIGN_KEY: 1}})):
+            turn = await one.send(MODEL, "sim:short Hello.", body={**USED, **more})
+            assert turn.error is None
+        await admins_tab.send(MODEL, "sim:short Hello.", body=USED)
+
+    before, *_, after = chat_bodies(simulator)
+    assert CLOCKS.items() <= before["tools"][0].items()
+    assert after["tools"] == before["tools"]
+    assert all(body["store"] is False for body in chat_bodies(simulator))
+    assert asked(simulator) == [200, 200, 200]
