@@ -27,9 +27,9 @@ def names(**valves: Any) -> dict[str, str]:
 
 async def test_a_list_is_taken_as_it_is() -> None:
     """In its order, each name once; ids that no key can use as well."""
-    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-codex,gpt-5.2-high") == {
+    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-mini,gpt-5.2-high") == {
         "gpt-5.2-high": "GPT-5.2 (high)",
-        "gpt-5-codex": "GPT-5 Codex",
+        "gpt-5-mini": "GPT-5 mini",
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
+from gpt5_agent.shell.json_valves import read_sandbox_options
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.settings import PipelineCaller
@@ -79,7 +80,12 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
@@ -146,7 +152,7 @@ class OwnToolPool:
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
         limits = _build_sandbox_limits(valves)
-        wheels = valves.SANDBOX_WHEELS.strip()
+        wheels = read_sandbox_options(valves).wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
@@ -157,10 +163,11 @@ class OwnToolPool:
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     """Return the limits of the valves, in seconds, bytes and characters."""
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,

@@ -140,6 +140,7 @@ class Workspace:
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
         path = self._new_path()
         _copy_slice(part, spool, path)
         name = printable_name(part.name)
@@ -151,6 +152,7 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
+        """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
@@ -217,7 +219,7 @@ class WorkspacePool:
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 

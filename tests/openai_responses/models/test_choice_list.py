@@ -46,7 +46,7 @@ def test_a_closed_circle_is_not_offered() -> None:
         ("gpt-9-nova", True),
         ("o3-pro", True),
         ("gpt-4.1-mini", True),
-        ("chatgpt-4o-latest", True),
+        ("chatgpt-5-latest", True),
         ("llama-3.3-70b", True),
         ("my-azure-deployment", True),
         ("gpt-4o-audio-preview", False),

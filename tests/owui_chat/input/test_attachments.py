@@ -310,6 +310,6 @@ def test_a_picture_that_is_too_large() -> None:
 )
 def test_parts_of_any_type_end_no_chat(odd: Any) -> None:
     """What a server sent is in the chat for ever."""
-    item = {"type": "tool_search_output", "output": [odd]}
+    item = {"type": "telescope_output", "output": [odd]}
 
     assert fit_input([item]) == [item]
