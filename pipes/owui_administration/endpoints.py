@@ -13,6 +13,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from openai_responses.clock import monotonic_seconds
+from openai_responses.endings import (
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    SAFETY_STOPS,
+    WRONG_KEY,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, load_json
@@ -31,7 +37,9 @@ _OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or acc
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
-_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
+_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
+_ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
+"""Another account may have a higher limit; for other requests the server is not down."""
 
 
 class EndpointEntry(BaseModel):
@@ -143,18 +151,29 @@ class EndpointChoice:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
-        would be the same anywhere.
+        would be the same anywhere, and what was stopped for its safety must go on
+        nowhere else.
         """
-        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
-        if is_down or status in (401, 429) or status >= 500:
-            account = self._entries[0].at(self._base_url).account()
-            self._down[account] = monotonic_seconds() + _DOWN_SECONDS
-        elif status not in (403, 404):
+        if code in SAFETY_STOPS:
+            return ""
+        is_missing = code == "model_not_found" or status in (403, 404)
+        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
+        if _is_down(kind, code, status):
+            self._note_failure(self._entries[0].at(self._base_url).account())
+        elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
         return _ASKS_NEXT
+
+    def _note_failure(self, account: str) -> None:
+        """Remember for a minute that an account fails, and forget older failures."""
+        now = monotonic_seconds()
+        for other, end in [*self._down.items()]:
+            if end <= now:
+                del self._down[other]
+        self._down[account] = now + _DOWN_SECONDS
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
@@ -163,7 +182,18 @@ class EndpointChoice:
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
         """Say whether an entry can read what a server and an account encrypted."""
         endpoint = entry.at(self._base_url)
-        return host in ("", endpoint.host) and owner in ("", endpoint.owner())
+        return host in ("", endpoint.host) and owner in (
+            "",
+            endpoint.reasoning_scope_id(),
+        )
+
+
+def _is_down(kind: str, code: str | None, status: int) -> bool:
+    """Say whether other requests to the same account would fail as well."""
+    if code in _ABOUT_ONE_REQUEST:
+        return False
+    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
+    return is_failing or status in (401, 429) or status >= 500
 
 
 async def choose_endpoints(

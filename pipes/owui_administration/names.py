@@ -14,7 +14,7 @@ from owui_administration.rules import read_limits
 _SECONDS = 60.0
 _MAX_LOOKED_UP = 100
 """Of users, and of groups: each is one or two questions to the database."""
-_MAX_NAMED = 9
+_MAX_CHECKED_NAMES = 9
 
 
 class NameCheck:
@@ -49,7 +49,7 @@ async def _find_problem(limits: str, endpoints: str) -> str:
     unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
     if not unknown:
         return ""
-    named = ", ".join(unknown[:_MAX_NAMED])
+    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
         f"The valves of the filter name {named}, but Open WebUI has no such group or "
         "user. These rules hold for nobody; whoever signs up with such an address gets "

@@ -22,9 +22,9 @@ from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
+from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
-    ModelPrices,
     ResolvedModel,
     read_overrides,
 )
@@ -288,7 +288,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -338,4 +338,5 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
             total=expert.total_timeout_seconds,
         ),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
     )

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from openai_responses.endings import SAFETY_STOPS
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
@@ -35,7 +36,6 @@ from owui_manifold.hosted_tools import (
     called_tools,
     hosted_tools,
     offer_tools,
-    tool_search,
 )
 from owui_manifold.models import OPENAI_HOST
 from owui_manifold.store import ChatStore
@@ -81,7 +81,6 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -222,7 +221,11 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"

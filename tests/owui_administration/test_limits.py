@@ -191,7 +191,9 @@ def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
 
     assert not refusal(limited, "gpt-6.1-sol")
-    assert "gpt-6.1-sol-pro is not available to you" in refusal(limited, "gpt-6.1-sol-pro")
+    assert "gpt-6.1-sol-pro is not available to you" in refusal(
+        limited, "gpt-6.1-sol-pro"
+    )
 
 
 @pytest.mark.asyncio

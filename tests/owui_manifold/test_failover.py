@@ -145,23 +145,35 @@ async def test_a_chat_stays_where_its_reasoning_can_be_read(
     assert "reasoning" not in kinds(sim)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "model_not_found"),
+        (401, None),
+        (403, None),
+        (404, None),
+        (429, None),
+        (500, None),
+        (503, None),
+    ],
+)
 async def test_the_next_answers_where_one_fails(
-    status: int, pipe: Pipe, sim: Simulator, entries: Entries
+    status: int, code: str | None, pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """A server that failed is the last one for a minute."""
+    """A server that failed is the last one for a minute; one without the model not."""
     keys = list[str | None]()
 
     async def refuse(request: web.Request) -> web.Response:
         keys.append(request.headers.get("Authorization"))
-        return web.json_response({"error": {"message": "No."}}, status=status)
+        error = {"message": "No.", "code": code}
+        return web.json_response({"error": error}, status=status)
 
     async with Upstream(refuse) as down:
         entries(at(down), at(sim))
         shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
         again = await chunks_of(pipe, chat("Hi"), **PLAIN)
 
-    of_the_model = status in (403, 404)
+    of_the_model = status in (400, 403, 404)
     assert [NEXT in line for line in statuses(shown)] == [True]
     assert not errors(shown + again)
     assert keys == ["Bearer sk-upstream-1"] * (1 + of_the_model)
@@ -209,11 +221,42 @@ async def test_what_has_begun_is_not_asked_for_twice(
     """A text that broke off stays as it is, and a refusal of the request is the end."""
     entries(at(other), at(sim))
 
-    for text in ("sim:cut", "sim:refuse"):
+    for text in ("sim:cut", "sim:refuse", "sim:misaligned-first", "sim:cyber-403"):
         shown = await chunks_of(pipe, chat(text), **NATIVE)
         assert errors(shown), text
 
     assert not sim.requests
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "cyber-failed"])
+async def test_what_was_stopped_in_the_stream_goes_on_nowhere(
+    scenario: str, pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
+) -> None:
+    """Also where nothing was shown yet."""
+    entries(at(other), at(sim))
+    shown = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    assert len(errors(shown)) == 1
+    assert not sim.requests
+
+
+@pytest.mark.parametrize(
+    ("scenario", "asked"), [("too-large-first", (2, 1)), ("xai-key", (1, 2))]
+)
+async def test_account_that_refused_one_request_is_not_down(
+    scenario: str,
+    asked: tuple[int, int],
+    pipe: Pipe,
+    sim: Simulator,
+    other: Simulator,
+    entries: Entries,
+) -> None:
+    """Another account may have a higher limit; a wrong key is wrong for all."""
+    entries(at(other), at(sim))
+    other.default_scenario = scenario
+    assert not errors(await chunks_of(pipe, chat("Hi"), **NATIVE))
+    other.default_scenario = "chat"
+    assert not errors(await chunks_of(pipe, chat("Hi"), **PLAIN))
+    assert (len(other.requests), len(sim.requests)) == asked
 
 
 async def test_own_key_goes_to_the_address_of_the_valves(

@@ -10,6 +10,7 @@ from gpt5_agent.request import AgentRequest
 from openai_responses.items import Item, is_call
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
+from openai_responses.requests.repairs import Repair
 from openai_responses.requests.tools import next_tool_choice
 
 
@@ -30,32 +31,48 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        settings, choice = self._settings, self._tool_choice(bool(tools))
+        settings = self._settings
         request = self._request.model_copy(
-            update={"input": [*history], "tool_choice": choice}
+            update={
+                "input": [*history],
+                "tool_choice": self._tool_choice(bool(tools)),
+            }
         )
         events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
-                    repairs = (*self._request.repairs, event.repair)
-                    self._request = self._request.model_copy(
-                        update={"repairs": repairs}
-                    )
+                    self._add_repair(event.repair)
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
                     yield event
         self._tools_ran = True
 
+    def _add_repair(self, repair: Repair) -> None:
+        """Change later requests of this run in the same way."""
+        repairs = (*self._request.repairs, repair)
+        self._request = self._request.model_copy(update={"repairs": repairs})
+
     def _tool_choice(self, may_call: bool) -> object:
-        choice = self._request.tool_choice
+        """Return what the next request says about calls.
+
+        A choice that forces a tool holds until tools ran once.
+        """
         if not may_call:
             return "none" if self._request.tools else None
+        choice = self._request.tool_choice
         return next_tool_choice(choice) if self._tools_ran else choice
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
-    return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
+    """Return what an answer came to; calls of a failed one are not made."""
+    calls: tuple[Item, ...] = ()
+    if not ended.ending.is_failure:
+        calls = tuple(item for item in ended.output if is_call(item))
+    return ModelAnswer(
+        is_final=not calls,
+        tool_calls=calls,
+        text_content=read_answer_text(ended.output),
+        run_end=ended,
+    )

@@ -93,7 +93,7 @@ class ResponsesRequest(BaseModel):
 
     def items(self) -> list[Item]:
         """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+        return fit_calls(self.input)
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}

@@ -25,7 +25,6 @@ from openai_responses.items import (
     is_compaction,
     is_kept_hosted,
     is_reasoning,
-    is_tool_search,
     item_type,
     message_text,
 )
@@ -188,7 +187,7 @@ class Recorder:
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.

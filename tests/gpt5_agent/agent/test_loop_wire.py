@@ -381,3 +381,16 @@ async def test_long_work_is_compacted_between_two_rounds(
     assert kinds[0] == "compaction"
     assert kinds[-2:] == ["function_call", "function_call_output"]
     assert len(desk.tool.called) == 1
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
+async def test_safety_stop_ends_the_run(desk: Desk, scenario: str) -> None:
+    """The call that had arrived whole is not made, and nothing more is asked."""
+    events = await desk.ask(f"sim:{scenario}")
+
+    assert len(desk.bodies) == 1
+    assert desk.tool.called == []
+    ending = ending_of(events)
+    assert ending.code == "misalignment_policy_violation"
+    assert "“Ask before you read **secrets**.”" in ending.sentence
+    assert not any(isinstance(event, NewMessage) for event in events)

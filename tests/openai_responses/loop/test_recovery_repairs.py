@@ -486,7 +486,7 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     """As an object or as a text; the inner one says what is wrong."""
     text = json.dumps({"error": INNER}, indent=1)
     whole = json.loads(json.dumps(wire).replace("%s", json.dumps(text)[1:-1]))
-    assert read_api_error(whole) == ("bad", "t", "input[3]", "No.")
+    assert read_api_error(whole)[:4] == ("bad", "t", "input[3]", "No.")
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])

@@ -29,7 +29,7 @@ THINKING = "gpt-5"  # minimal to high, never takes sampling parameters
 CHOOSING = "gpt-5.1"  # none to high, none by default, takes them with none
 DEEP = "gpt-5.6-sol"  # none to max, medium by default, takes them with none
 PLAIN = "gpt-4o"  # no reasoning, always takes them
-CODEX = "gpt-5.1-codex"  # reasons, knows no verbosity
+CODEX = "gpt-5.3-codex"  # reasons, knows no verbosity
 UNKNOWN = "my-azure-deployment"
 
 
@@ -227,7 +227,6 @@ def test_effort_of_a_model_that_nobody_knows() -> None:
         (DEEP, "none", None),
         (CHOOSING, None, None),  # does not think by itself
         (CHOOSING, "low", "auto"),
-        ("o1", "high", None),  # has no summaries
         (PLAIN, None, None),
     ],
 )

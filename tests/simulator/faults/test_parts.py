@@ -153,7 +153,7 @@ async def test_a_picture_in_a_message(client: Any) -> None:
 
 
 async def test_a_tool_that_was_added_later(client: Any) -> None:
-    """Tools of an item and of a namespace have their own places."""
+    """Tools of an item have their own places."""
     added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
     client.simulator.faults.append(refuse_tool("get_weather"))
 
