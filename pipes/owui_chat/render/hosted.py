@@ -40,6 +40,7 @@ from owui_chat.citations import strip_tracking
 from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
+from owui_chat.wording import plural
 
 
 class HostedItems:
@@ -182,7 +183,7 @@ def _pages_chunk(item: Item) -> Chunk:
     """Return a status line that opens to the pages that a search found."""
     addresses = [strip_tracking(address) for address in search_pages(item)]
     pages = list(dict.fromkeys(addresses))
-    description = f"Searched {_count(len(pages), 'site')}"
+    description = f"Searched {plural(len(pages), 'site')}"
     queries = ", ".join(search_queries(item))
     if queries:
         description += f" for {queries}"
@@ -193,11 +194,6 @@ def _pages_chunk(item: Item) -> Chunk:
         "done": True,
     }
     return host_event("status", status)
-
-
-def _count(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where that is right."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _search_host_item(item: Item) -> Item:
@@ -256,7 +252,7 @@ def _list_message(item: Item) -> str:
     label, tools = item.get("server_label"), item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {_count(len(tools), 'tool')}."
+    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {

@@ -51,6 +51,7 @@ from owui_chat.render.items import (
     reasoning_host_item,
 )
 from owui_chat.storage.output_carrier import closing_commentary
+from owui_chat.wording import plural
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -66,7 +67,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.cost is not None:
         parts.append(format_money(ended.cost))
     if notes:
-        parts.append("1 note" if notes == 1 else f"{notes} notes")
+        parts.append(plural(notes, "note"))
     if ended.remark:
         parts.append(ended.remark)
     return " · ".join(parts)
