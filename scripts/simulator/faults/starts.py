@@ -29,8 +29,9 @@ TYPES = {
 class FailedStart:
     """Fails the first attempts at an answer behind ``created`` and an empty item.
 
-    ``ending`` is ``failed``, ``error``, ``error-flat``, or what happens to the
-    connection: ``cut`` ends the body, ``drop`` aborts it, ``stall`` falls silent.
+    ``ending`` is ``failed``, ``error``, ``error-flat``, ``both`` (``error``, then
+    ``response.failed``, as the API does it), or what happens to the connection: ``cut``
+    ends the body, ``drop`` aborts it, ``stall`` falls silent.
     """
 
     ending: str = "failed"
@@ -58,7 +59,7 @@ class FailedStart:
         if self.item:
             kept += [one for one, _ in zip(added, range(1), strict=False)]
         broken = self.ending in BREAKS  # in the middle of an event, or before it
-        kept.append(events[-1] if broken else self._build_last(events))
+        kept += events[-1:] if broken else self._build_last(events)
         return [{**one, "sequence_number": n} for n, one in enumerate(kept)]
 
     def break_off(self, options: Options, count: int) -> Options:
@@ -67,14 +68,17 @@ class FailedStart:
             return options
         return Options({**options.given, self.ending: str(count - 1)})
 
-    def _build_last(self, events: Sequence[Event]) -> Event:
+    def _build_last(self, events: Sequence[Event]) -> list[Event]:
         error = {"code": self.code, "message": MESSAGES[self.code]}
-        if self.ending == "failed":
-            usage = events[-1].get("response", {}).get("usage") if self.usage else None
-            ended = {"status": "failed", "error": error, "usage": usage}
-            opened = events[0]["response"]
-            return {"type": "response.failed", "response": {**opened, **ended}}
+        if self.ending == "error-flat":
+            return [{"type": "error", **error, "param": None}]
         typed = {"type": TYPES.get(self.code, self.code), **error, "param": None}
-        if self.ending == "error":
-            return {"type": "error", "error": typed}
-        return {"type": "error", **error, "param": None}
+        nested = {"type": "error", "error": typed}
+        usage = events[-1].get("response", {}).get("usage") if self.usage else None
+        ended = {"status": "failed", "error": error, "usage": usage}
+        failed = {
+            "type": "response.failed",
+            "response": {**events[0]["response"], **ended},
+        }
+        last = {"error": [nested], "failed": [failed], "both": [nested, failed]}
+        return last[self.ending]
