@@ -329,6 +329,7 @@ async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
     [
         FailedStart("failed", code="rate_limit_exceeded", after_rounds=1),
         FailedStart("error", code="server_is_overloaded", after_rounds=1),
+        FailedStart("both", code="server_is_overloaded", after_rounds=1, usage=True),
         FailedStart("cut", after_rounds=1),
         FailedStart("drop", after_rounds=1),
         FailedStart("stall", after_rounds=1),
