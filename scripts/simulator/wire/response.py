@@ -234,7 +234,7 @@ def _finish_item(draft: Item, place: ItemPlace, asked: ValidRequest) -> Item:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
         item.setdefault("call_id", make_call_id(place.response, place.index))
-        namespace = asked.configuration.namespace_of(item)
+        namespace = asked.configuration.namespace_of(item, asked.model)
         item |= {"namespace": namespace} if namespace else {}
     if kind == "message" and asked.model.series >= FIRST_PHASE_VERSION:
         item.setdefault("phase", "final_answer")
