@@ -104,12 +104,6 @@ class OwnTexts:
             for form in _readings(text)
         )
 
-    def could_begin(self, words: str) -> bool:
-        """Say whether a text begins with `words`, so that a quote of it would."""
-        if not self._is_complete:
-            return True
-        return any(form.startswith(words) for t in self._texts for form in _readings(t))
-
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`."""
         if not self._is_complete:
@@ -294,8 +288,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        path = ".".join(filter(None, match.groups()))
-        return "" if self._own.could_begin(path) else path
+        return ".".join(filter(None, match.groups()))
 
     @property
     def tools(self) -> Iterator[Item]:
