@@ -15,8 +15,10 @@ import errno
 import gc
 import hashlib
 import hmac
+import html
 import json
 import logging
+import math
 import mimetypes
 import os
 import platform
@@ -31,6 +33,7 @@ import struct
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
@@ -61,7 +64,7 @@ from contextlib import (
 )
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -69,7 +72,7 @@ from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, takewhile
 from mimetypes import guess_type
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from os.path import commonpath, getsize, join, realpath
 from pathlib import Path
 from posixpath import basename
@@ -80,7 +83,17 @@ from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread, current_thread, main_thread
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, IO, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    IO,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 from zipfile import BadZipFile, ZipFile
@@ -100,6 +113,117 @@ from pydantic import (
     model_serializer,
 )
 from pydantic.alias_generators import to_camel
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time, random numbers, ids of both, digests, recent texts; threads for long work.
+#
+# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+# they sort by time. A package for them would have to be installed on the user's server.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -134,61 +258,80 @@ def is_too_deep(value: object) -> bool:
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
+
+
+_KILOBYTE = 1024
 
 
 def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
+_MAX_VALUE_DEPTH = 64
 
 
 class JsonTooLarge(ValueError):
@@ -216,14 +359,14 @@ def json_size(value: object, most: int) -> int:
     """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
@@ -240,13 +383,15 @@ def fits_form(value: object, form: Any) -> bool:
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 
@@ -284,7 +429,8 @@ def as_text(value: object) -> str:
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -328,8 +474,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -400,6 +544,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -423,11 +578,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -467,11 +617,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -488,7 +638,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -498,7 +648,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -506,10 +656,27 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -518,21 +685,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -547,29 +718,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -581,10 +755,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -607,8 +783,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -648,7 +826,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -674,9 +854,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -706,13 +887,15 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
@@ -734,21 +917,36 @@ def _texts(values: object) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -756,9 +954,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -886,22 +1084,39 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    fields = as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -933,6 +1148,174 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
 # How a run can end, and the sentence for each ending.
@@ -940,6 +1323,11 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -950,6 +1338,7 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Put the question in "
     "other words."
 )
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to look at its billing."
@@ -963,10 +1352,30 @@ _ARRIVED = "What arrived is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
 
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -1017,8 +1426,22 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
-        "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not served in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
@@ -1036,7 +1459,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
             "followed, because the key would go along",
             "BASE_URL",
         ),
-        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
@@ -1124,7 +1548,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -1163,7 +1587,37 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 
 def _code(error: ApiError) -> str | None:
-    return api_word(error.code or error.type)
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("OpenAI says", notice.explanation),
+        ("Its advice", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -1179,7 +1633,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -1218,11 +1672,31 @@ _PHRASES = (
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:2000]
+    text = error.message[:_MAX_SEARCHED]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    return list(filter(None, (error.code, error.type, *found)))
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -1232,154 +1706,14 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.catalog
+# openai_responses.models.facts
 #
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
-#
-# Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output, fast, ultrafast, ultrafast_until, ultrafast_later.
+# What is known about a model: what it accepts, its limits and its prices.
 # --------------------------------------------------------------------------------------
-
-
-# ruff: noqa: E501 - one model a line reads as a table
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-"""Ids that the API itself serves with another model.
-
-gpt-5.6: OpenAI resolves the short id itself (openai-docs).
-"""
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-"""Names of ours that are never sent.
-
-gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
-"""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.resolve
-#
-# Resolves a model name to an id and to the facts about the model.
-#
-# The first that fits, so that a real id always has priority:
-#
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
-#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
-#
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
-# --------------------------------------------------------------------------------------
-
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
@@ -1391,8 +1725,8 @@ class ModelPrices(NamedTuple):
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
@@ -1405,6 +1739,8 @@ class ModelFacts(NamedTuple):
     is asked for.
     """
 
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     """Lowest first; empty: none, or unknown."""
@@ -1437,16 +1773,1175 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
+    context_window: int | None = None
     """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
-    """ISO date."""
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
 
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# by response: the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# estimated.
+# --------------------------------------------------------------------------------------
+
+
+class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none."""
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
+
+
+def read_usage(wire: object, tier: object = "") -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
+    return Usage(
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
+    )
+
+
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
+def _count(value: object) -> int:
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
+
+
+_MILLION = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def cost_of_run(
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
+) -> float | None:
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def format_money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+
+
+_LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
+        return None
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in ("fast", "priority"):
+        return prices.fast
+    if tier == "ultrafast":
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.appended
+#
+# Items that say at their place in a chat what fields of a request say.
+#
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
+# --------------------------------------------------------------------------------------
+
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The types of these items."""
+
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
+            continue
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
 
 _PLAIN_FACTS = ModelFacts()
 
@@ -1489,14 +2984,33 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1513,12 +3027,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
     if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
     if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
     return None
 
 
@@ -1556,102 +3074,103 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
 
 
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
 
 
 _SIZES = ("mini", "nano", "pro")
 
 
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
 _OVERRIDE_FORMS = {
     **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
+    "context_window": _is_count,
+    "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
 }
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
+"""The facts that an entry can have, with the form of each."""
 
 
 @lru_cache(maxsize=8)
@@ -1670,8 +3189,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
@@ -1685,312 +3205,630 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.usage
+# openai_responses.repairs.refusal
 #
-# The tokens that a run used, and what they cost.
+# What a refusal names: a place in the request, a parameter, ids, tools, efforts.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
-# by response: the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
-# estimated.
+# The server names a place in `param`. Gateways hide it and repeat the API's words, so the
+# words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
+# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# schema. What anybody can write into a request must not decide what is repaired, so
+# nothing is believed of the words that the request itself could have said: `OwnTexts`.
 # --------------------------------------------------------------------------------------
 
 
-class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
+MAX_MESSAGE = 8000
+"""Characters of a message that are read."""
+_MAX_OWN_CHARACTERS = 64_000_000
+_MAX_OWN_TEXTS = 500_000
+"""Of a larger request no words are believed."""
+_MAX_CANDIDATES = 3
+"""Places in the words that are compared with the request; one is usual."""
 
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
+_LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
+_PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
+"""Behind a name, a dot or a bracket stands the end of another path."""
+_ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
+"""A text that the server could complete: it writes a number behind a key."""
+_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+
+_PARAMETER_IN_WORDS = re.compile(
+    r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
+    r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
+    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_PARAMETER_IN_LOC = re.compile(
+    r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
+)
+"""What pydantic writes, which servers of vLLM's kind use."""
+
+_QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
+_VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
+_ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+
+
+class OwnTexts:
+    """Every key and every text of a request, at every depth.
+
+    The fields of the request itself are ours. The work is bounded: a request is walked
+    once, and each of its texts is searched once for each of few candidates.
     """
 
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-    tier: str = ""
-    """That served the response; a sum has none."""
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        """Collect the texts; a request that is too large could have said anything."""
+        self._texts: list[str] = []
+        self._is_complete = True
+        left = _MAX_OWN_CHARACTERS
+        for text in _texts_in(payload.values()):
+            self._texts.append(text)
+            left -= len(text)
+            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+                self._is_complete = False
+                break
 
+    def could_say(self, words: str) -> bool:
+        """Say whether `words` may be a quote from the request, whole or cut off."""
+        if not self._is_complete:
+            return True
+        return any(words in form for text in self._texts for form in _readings(text))
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
-
-
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
-    return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
-        tier=as_text(tier),
-    )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
-
-
-_MILLION = 1_000_000
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
-
-
-def cost_of_run(
-    usages: Iterable[Usage],
-    facts: ModelFacts,
-    output: Iterable[Item],
-    today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
-
-
-def format_money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
+    def could_say_place(self, list_name: str, number: str) -> bool:
+        """Say whether a place in the words may be a quote, or be completed from one."""
+        if self.could_say(f"{list_name}[{number}"):
+            return True
+        return any(
+            _ENDS_LIKE_A_PLACE.search(form[-20:])
+            for text in self._texts
+            for form in _readings(text)
         )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
+
+    def could_say_parameter(self, path: str) -> bool:
+        """Say whether a body in the request could name `path` as its `param`."""
+        if not self._is_complete:
+            return True
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        return any(
+            named.search(form)
+            for text in self._texts
+            if path in text
+            for form in _readings(text)
+        )
 
 
-def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield all texts and keys in JSON values, without recursion."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (str(key) for key in value)
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
 
 
-_LONG_INPUT = 272_000
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text as it is, and as a server shows it that decodes it.
 
-
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
-
-    Tokens read from the cache and tokens written to it are part of the input.
+    Addresses are read with their escapes, arguments of calls are JSON in a text.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "\\" in text:
+        yield _ESCAPED.sub(_unescaped, text)
+    if "&" in text:
+        yield html.unescape(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _open_quote(words: str) -> str:
+    """Return words without their last sign, which a server may put behind a quote."""
+    return words[:-1]
+
+
+class NamedItem(NamedTuple):
+    """An item as it is sent, behind the name of the one that it was made of."""
+
+    name: str
+    item: Item
+
+
+class SentRequest(NamedTuple):
+    """What was sent, and what it was made of."""
+
+    payload: dict[str, Any]
+    items: Sequence[NamedItem]
+    asked: Sequence[Item]
+    """The items before the repairs of the chat."""
+    repairs: Sequence[object]
+
+    @property
+    def last_name(self) -> str:
+        """The name of the last item."""
+        return self.items[-1].name if self.items else ""
+
+
+class Place(NamedTuple):
+    """A place that a refusal names, and the item or tool that stands there."""
+
+    list_name: str
+    number: int
+    path: str
+    """What follows the number, like `.content[0].text`."""
+    value: Item
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names in the path, without numbers."""
+        return tuple(re.findall(r"\.(\w+)", self.path))
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it: nobody can count the items of a request."""
+        named = {"type": item_type(self.value), **self.value}
+        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
+
+    @property
+    def inner_tool(self) -> Item | None:
+        """The tool of an item with tools, if the path leads to one."""
+        match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
+        if match is None or item_type(self.value) != ADDED_TOOLS:
+            return None
+        tools = content_parts(self.value.get("tools"))
+        number = int(match[1])
+        return tools[number] if number < len(tools) else None
+
+
+class Refusal:
+    """What a server said about a request that it refused."""
+
+    def __init__(self, error: ApiError, sent: SentRequest) -> None:
+        """Read nothing yet."""
+        self.error = error
+        self.sent = sent
+        self.words = error.message[:MAX_MESSAGE]
+
+    @cached_property
+    def _own(self) -> OwnTexts:
+        return OwnTexts(self.sent.payload)
+
+    @property
+    def _param(self) -> str:
+        """What the server itself names; not what a body inside of its words names."""
+        if self.error.is_relayed:
+            return ""
+        return self.error.param or ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        if self.error.code == "unknown_parameter":
+            return True
+        return bool(_UNKNOWN.search(self.words))
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The item or tool that is named, by `param` or by words that are its own."""
+        match = _PLACE.fullmatch(self._param) or self._place_in_words()
+        if match is None:
+            return None
+        list_name, number = match[1], int(match[2])
+        rows = as_list(self.sent.payload.get(list_name))
+        if number >= len(rows):
+            return None
+        return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def has_named_place(self) -> bool:
+        """Whether the server's own `param` names the place."""
+        return _PLACE.fullmatch(self._param) is not None
+
+    def _place_in_words(self) -> re.Match[str] | None:
+        """Return the first place in the words that the request could not have said.
+
+        A `param` that names something else is more certain than words.
+        """
+        if self._param not in ("", "input", "tools"):
+            return None
+        words = self.words
+        if self.error.is_relayed:
+            words = f"{self.error.param or ''} {words}"
+        candidates: dict[tuple[str, str], re.Match[str]] = {}
+        for match in _PLACE_IN_WORDS.finditer(words):
+            candidates.setdefault((match[1], match[2]), match)
+            if len(candidates) == _MAX_CANDIDATES:
+                break
+        for (list_name, number), match in candidates.items():
+            if not self._own.could_say_place(list_name, number):
+                return match
         return None
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+    @property
+    def named_parameter(self) -> str:
+        """The `param`, which may be the path of a parameter."""
+        return self._param
+
+    @cached_property
+    def parameter(self) -> str:
+        """The path of the parameter that `param` or the words name; empty for none."""
+        if self._param:
+            return self._param
+        relayed = self.error.param or ""
+        if relayed and not self._own.could_say_parameter(relayed):
+            return relayed
+        match = _PARAMETER_IN_WORDS.search(self.words)
+        match = match or _PARAMETER_IN_LOC.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        return ".".join(filter(None, match.groups()))
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that the words name by what they are, one after the other."""
+        functions = self._names(_FUNCTION_IN_WORDS)
+        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._names(_SERVER_IN_WORDS)
+        stores = set(_VECTOR_STORE.findall(self.words))
+        if self.error.code == "invalid_value":
+            # A tool's own error, as `image_generation_user_error`.
+            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        for tool in declared_tools(self.sent.payload):
+            kind = tool.get("type")
+            is_named = kind in kinds or tool.get("server_label") in labels
+            if kind in ("function", "custom"):
+                is_named = tool.get("name") in functions
+            elif kind == "file_search":
+                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
+                is_named = is_named or bool(stores & used)
+            if is_named:
+                yield tool
+
+    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+        """Return the names behind a noun that the request could not have said."""
+        names: dict[str, str] = {}
+        for match in pattern.finditer(self.words):
+            names.setdefault(match[1], match[0])
+            if len(names) == _MAX_CANDIDATES:
+                break
+        return {
+            name
+            for name, said in names.items()
+            if not self._own.could_say(_open_quote(said))
+        }
+
+    @property
+    def numbers_of_ids(self) -> Iterator[int]:
+        """The numbers of the items that have an id which the words name."""
+        named = set(_ID_IN_WORDS.findall(self.words))
+        for number, row in enumerate(self.sent.items):
+            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
+            if any(isinstance(one, str) and one in named for one in ids):
+                yield number
+
+    @property
+    def quoted_words(self) -> set[str]:
+        """The single words that the message quotes."""
+        return set(_QUOTED.findall(self.words))
 
 
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
-    if tier in ("fast", "priority"):
-        return prices.fast
-    if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
-#
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MOST_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+def named_subject(sent: SentRequest, error: ApiError) -> str:
+    """Return the item or tool that an error names, for the log; empty for none."""
+    place = Refusal(error, sent).place
+    return place.subject if place else ""
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.repairs
+# openai_responses.repairs.chat_repairs
 #
-# Changes that make a request acceptable to a server that refused it.
+# Repairs of one chat: which of its items are left out, or sent as plain text.
 #
-# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
-# are remembered for the account. They are applied whenever a request is sent, so later
-# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
-# named by a digest, because their places change.
+# A chat stores them, so that its later turns do not meet the refusal again and begin with
+# the same bytes. An item is named by a digest, because its place changes. What people and
+# administrators wrote always stays.
 # --------------------------------------------------------------------------------------
 
 
-class Repair(NamedTuple):
-    """One change.
+MAX_CHAT_REPAIRS = 100
+"""A chat remembers no more of them; of a longer list the newest count."""
 
-    Of items, named by the `target`:
-        item         is left out, with the reasoning in front of it; a call and its
-                     output become words
-        text         its words alone stay; images and files become a line of text
-        kind         all items `type@digest` or calls `type:name@digest` are left out
-                     like one item, up to the item with the digest
-    Of all items up to the `target`:
-        reasoning    what is encrypted is left out
-        plain        texts of people and model, calls and outputs stay, nothing else
-    Of the account:
-        field        a path like `input:reasoning.status` is left out everywhere
-        tool         is left out
-        reasoning_text  reasoning in plain text is left out; there is no target
-        lower        items of the type `target` go into the fields of the request
-        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
-                     if it has the JSON `value`, or whatever it has
-    """
-
-    action: str
-    target: str
-    value: str = ""
-    new: str = ""
-
-
-APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The items that say at their place what fields of a request say."""
-
-CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
-
+_MAX_ROWS_READ = 1000
+_NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
+_TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_MAX_TOLD = 20_000
+"""Characters of a call or an output that is sent as words of the model."""
 
 
-def json_digest(value: object) -> str:
-    """Return a short name for a JSON value."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hex_digest(text)[:32]
+class ChatItems:
+    """The items of a request before repairs, with their names."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        """Name the items."""
+        names = item_names(items)
+        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def up_to(self, name: str) -> list[NamedItem]:
+        """Return what stands up to the item `name`, itself included; nothing without."""
+        end = self._places.get(name, -1) + 1
+        return self.rows[:end]
 
 
-def repair_payload(
-    payload: Mapping[str, Any], repairs: Iterable[Repair]
-) -> dict[str, Any]:
-    """Return the body of a request with all `repairs`."""
-    repairs = [*repairs]
-    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
-    items = [sent for _, sent in repair_items(payload["input"], repairs)]
-    changed = {**payload, "input": items}
-    for repair in repairs:
-        if change := _CHANGES.get(repair.action):
-            changed = change(changed, repair)
-    return changed
+class ChatRepair(ABC):
+    """One change of the items of a chat."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = True
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is left out; of calls and outputs words stay."""
+        del items
+        return frozenset()
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is sent with its words alone."""
+        del items
+        return frozenset()
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, beside the repairs that it had."""
+        with_it = name_items(sent.asked, [*sent.repairs, self])
+        return with_it != name_items(sent.asked, sent.repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutItem(ChatRepair):
+    """One item is left out, with the reasoning in front of it.
+
+    A call and its output become words: without them the model would call again.
+    """
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    is_told: bool = field(default=False, compare=False)
+    """Whether it is a call or an output."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.is_told:
+            return f"One earlier {self.noun} was sent as plain text."
+        return f"One earlier {self.noun} could not be sent again and was left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["item", self.name]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class SendAsText(ChatRepair):
+    """The words of one item stay; pictures and files become a line of text."""
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    had_media: bool = field(default=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.had_media:
+            return "A picture or file could not be sent to the model and was left out."
+        return f"One earlier {self.noun} was sent as plain text."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["text", self.name]
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out, up to one: what comes later may be taken."""
+
+    kind: str
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.kind == "code_interpreter_call":
+            return "Earlier runs of code are no longer there: answering without them."
+        noun = self.kind.replace("_", " ")
+        return f"Earlier items of the kind {noun} were left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["kind", self.kind, self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of its type."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if item_type(row.item) == self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out, up to one: the error does not say which it was."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server could not read earlier reasoning of this chat: answering "
+            "without it."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["reasoning", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is encrypted."""
+        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server refused this chat as it was: only its texts and tool results "
+            "were sent."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["plain", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what has no words."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if not _has_words(row.item)}
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class WordsAlone(ChatRepair):
+    """Only messages stay, up to one item; of calls and outputs words stay."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server refused this chat again: only its words were sent."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["words", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is no message with words."""
+        rows = items.up_to(self.until)
+        return {
+            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
+        }
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutPlainReasoning(ChatRepair):
+    """Reasoning of which only the words came is not sent again.
+
+    It is the way of a server, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server does not take its reasoning back: answering without."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of such reasoning."""
+        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+
+
+def _has_words(item: Item) -> bool:
+    if is_paired(item):
+        return True
+    return item_type(item) == "message" and bool(message_text(item))
+
+
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair = _read_chat_repair(as_list(row))
+        if repair is not None:
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
+
+
+_BY_NAME = {
+    "item": LeaveOutItem,
+    "text": SendAsText,
+    "reasoning": LeaveOutReasoning,
+    "plain": PlainItems,
+    "words": WordsAlone,
+}
+"""The repairs whose stored form is a word and the name of an item."""
+
+
+def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    if not all(isinstance(word, str) for word in row):
+        return None
+    match row:
+        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
+            repair: ChatRepair = _BY_NAME[action](name)
+            return repair
+        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
+            _NAME_FORM.fullmatch(name)
+        ):
+            return LeaveOutKind(kind, name)
+    return None
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
@@ -1998,144 +3836,395 @@ def item_names(items: Iterable[Item]) -> list[str]:
 
     What is appended to a chat changes no name.
     """
-    counts, names = Counter[str](), list[str]()
-    for name in map(json_digest, items):
-        names.append(f"{name}.{counts[name]}" if counts[name] else name)
-        counts[name] += 1
+    counts = Counter[str]()
+    names: list[str] = []
+    for item in items:
+        digest = json_digest(item)
+        number = counts[digest]
+        names.append(f"{digest}.{number}" if number else digest)
+        counts[digest] += 1
     return names
 
 
-def repair_items(
-    items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[str, Item]]:
-    """Return the items that are sent, each behind the name of the one it was made of."""
-    changes = {repair[:2] for repair in repairs}
-    items = [item for item in items if ("lower", item_type(item)) not in changes]
-    names = item_names(items)
-    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
-    if not wanted:
-        return list(zip(names, items, strict=True))
-    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
-    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
-    changed: list[Item] = []
-    made_of: dict[int, str] = {}
-    for name, item, action in rows:
-        is_told = is_paired(item) and item.get("call_id") in lost
-        if is_told or action == "item":
-            drop_last_reasoning(changed)
-        if is_told or action != "item":
-            one = plain_item(item) if action else item
-            # Without words the model would call again.
-            changed.append(_told_item(item) if is_told else one)
-            made_of[id(changed[-1])] = name
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    chat = ChatItems(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return chat.rows
+    out: set[str] = set()
+    text: set[str] = set()
+    for repair in own:
+        out |= repair.left_out(chat)
+        text |= repair.as_text(chat)
+    told_calls = {
+        row.item.get("call_id")
+        for row in chat.rows
+        if row.name in out and is_paired(row.item)
+    }
+    rows: list[NamedItem] = []
+    for row in chat.rows:
+        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
+        is_out = row.name in out and not is_from_people(row.item)
+        if is_told or is_out:
+            _drop_last_reasoning_rows(rows)
+        if is_told:
+            rows.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in text and not is_out and _has_plain_form(row.item):
+            rows.append(row._replace(item=plain_item(row.item)))
+        elif not is_out:
+            rows.append(row)
+    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
+    return [row for row in rows if id(row.item) in kept]
 
 
-def _actions_of(
-    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[str]:
-    """Return what is done to each item: `item`, `text`, or nothing."""
-    last = {name: place for place, name in enumerate(names)}
-    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        limit = what if action == "kind" else f"@{action}"
-        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[str] = []
-    for place, (item, name) in enumerate(zip(items, names, strict=True)):
-        here = {one for one in ("item", "text") if (one, name) in wanted}
-        kind = item_type(item)
-        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
-        here |= {one for one in kinds if place <= ends.get(one, -1)}
-        is_plain = here & {"text", "@plain"}
-        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
-    return actions
+def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
+    while rows and is_reasoning(rows[-1].item):
+        rows.pop()
 
 
-_MOST_TOLD = 20_000
+def _has_plain_form(item: Item) -> bool:
+    return is_paired(item) or item_type(item) == "message"
 
 
-def _told_item(item: Item) -> Item:
+def is_from_people(item: Item) -> bool:
+    """Say whether a person or the administrator wrote `item`, which always stays."""
+    return bool(item.get("role", "assistant") != "assistant")
+
+
+def _words_of_pair(item: Item) -> Item:
     """Return a call or an output as words of the model."""
-    text = f"I got this result: {plain_item(item).get('output')}"
     if is_call(item):
-        text = (
-            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
-        )
-    return text_message("assistant", text[:_MOST_TOLD])
-
-
-def _is_left_out(item: Item, actions: Set[str]) -> bool:
-    if item.get("role", "assistant") != "assistant":
-        return False  # what people and the administrator wrote always stays
-    if actions - {"text", "@reasoning", "@plain"}:
-        return True
-    if "@reasoning" in actions and is_encrypted(item):
-        return True
-    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
-    return "@plain" in actions and not has_words
+        given = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {given}"
+    else:
+        text = f"I got this result: {plain_item(item).get('output')}"
+    return text_message("assistant", text[:_MAX_TOLD])
 
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return item != _without_media(item)
-
-
-def _without_media(item: Item) -> Item:
-    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
-    gone = {"type": "input_text", "text": _MEDIA_GONE}
-    return item | {
-        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
-        for key, v in lists.items()
-    }
+    return any(
+        part.get("type") in _MEDIA
+        for key in ("content", "output")
+        for part in content_parts(item.get(key))
+    )
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
-    if item_type(bare) != "message":
-        if isinstance(output := bare.get("output"), list):
-            bare["output"] = "\n".join(map(part_text, content_parts(output)))
-        names = ("type", "call_id", "name", "arguments", "input", "output")
-        return {key: bare[key] for key in names if key in bare}
-    return text_message(bare.get("role"), message_text(bare))
+    if isinstance(bare.get("output"), list):
+        texts = [part_text(part) for part in content_parts(bare["output"])]
+        bare["output"] = "\n".join(texts)
+    names = ("type", "call_id", "name", "arguments", "input", "output")
+    return {key: bare[key] for key in names if key in bare}
 
 
-def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
-    """Return a request whose own fields say what items of these `kinds` said."""
-    items, rest = payload["input"], list[Item]()
-    changed = {**payload, "input": rest}
-    for item in items if kinds else ():
-        if (kind := item_type(item)) not in kinds:
-            rest.append(item)
-        elif kind == CONFIGURATION:
-            for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**changed.get(key, {}), **item[key]}
-    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
-        changed["tools"] = tools
-    return changed if kinds else {**payload}
+def _without_media(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            changed[key] = [_part_without_media(part) for part in item[key]]
+    return changed
 
 
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items."""
-    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
-    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+def _part_without_media(part: Any) -> Any:
+    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
 
 
-def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    where, _, path = repair.target.partition(":")
-    kind, *keys = path.split(".")
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.request_repairs
+#
+# Repairs of requests to one model: tools, parameters and fields that are left out.
+#
+# They are remembered for a user or for all users (`memory`). What guards is never
+# repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
+# of what an item means, and a tool goes whole, because without its filters, its allowed
+# tools or its approvals it would do more than its administrator permits.
+# --------------------------------------------------------------------------------------
 
-    def without(rows: Iterable[Item]) -> list[Item]:
-        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
 
-    changed = {**payload, where: without(payload.get(where) or ())}
-    if where == "tools":
-        changed["input"] = [
-            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
-            for i in payload["input"]
+MAY_BE_LEFT_OUT = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "include",
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning",
+        "reasoning.context",
+        "reasoning.effort",
+        "reasoning.mode",
+        "reasoning.summary",
+        "service_tier",
+        "stream",
+        "temperature",
+        "text",
+        "text.verbosity",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
+`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
+`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+
+_FIELDS_WITH_A_MEANING = frozenset(
+    {
+        "action",
+        "approval_request_id",
+        "approve",
+        "arguments",
+        "call_id",
+        "code",
+        "container_id",
+        "content",
+        "encrypted_content",
+        "file_data",
+        "file_id",
+        "file_url",
+        "filename",
+        "image_url",
+        "input",
+        "name",
+        "output",
+        "queries",
+        "refusal",
+        "result",
+        "role",
+        "server_label",
+        "text",
+        "tools",
+        "type",
+    }
+)
+"""An item without one of them would say something else: it is left out whole."""
+_ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
+_MAX_KEYS = 6
+_MAX_TYPE = 64
+
+
+class RequestRepair(ABC):
+    """One change of a request."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = False
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the changed body; the same object if there is nothing to change."""
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent."""
+        return self.apply(sent.payload) != sent.payload
+
+
+Repair = ChatRepair | RequestRepair
+
+
+def refused_message(refused: str) -> str:
+    """Return what a person is told of something that is left out."""
+    return f"The model's server does not take {refused}: answering without it."
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutParameter(RequestRepair):
+    """A parameter goes that has the refused value, or whatever value it has."""
+
+    path: str
+    value_digest: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.path == "stream":
+            return "The model may not stream here: the answer comes in one piece."
+        return refused_message(self.path)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameter."""
+        if self.path not in MAY_BE_LEFT_OUT:
+            return payload
+        value = value_at(payload, *self.path.split("."))
+        if value is None or self._is_about_another(value):
+            return payload
+        if self.path == "text" and "format" in value:
+            return payload  # the person asked for it
+        return _with_parameter(payload, self.path, None)
+
+    def _is_about_another(self, value: object) -> bool:
+        return self.value_digest not in ("", json_digest(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceEffort(RequestRepair):
+    """An effort that the model does not have becomes the nearest that it has."""
+
+    refused: str
+    allowed: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return f"The model does not have this effort: answering with {self.allowed}."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the other effort."""
+        if value_at(payload, "reasoning", "effort") != self.refused:
+            return payload
+        return _with_parameter(payload, "reasoning.effort", self.allowed)
+
+
+def _with_parameter(
+    payload: dict[str, Any], path: str, value: object
+) -> dict[str, Any]:
+    """Return a body with another value at a path of one or two names; None for none."""
+    outer, _, inner = path.partition(".")
+    changed = dict(payload)
+    if inner:
+        changed[outer] = _with_key(payload[outer], inner, value)
+    else:
+        changed[outer] = value
+    if changed[outer] in (None, {}):
+        del changed[outer]
+    return changed
+
+
+def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    changed = {**fields, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutToolChoice(RequestRepair):
+    """The choice of tools goes, and with it each tool that it forbids."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("tool_choice")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the choice, offering no more than it allowed."""
+        choice = payload.get("tool_choice")
+        if choice is None:
+            return payload
+        tools = declared_tools(payload)
+        if choice == "none":
+            tools = []
+        elif isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
+            tools = [tool for tool in tools if tool_name(tool) in allowed]
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTool(RequestRepair):
+    """A tool goes whole, and a choice that may have meant it."""
+
+    digest: str
+    name: str = field(default="", compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(f"the tool {self.name[:64]}")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the tool, also without an item that added it."""
+        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
+        if len(kept) == len(declared_tools(payload)):
+            return payload
+        changed = dict(payload)
+        if self._is_added(payload):
+            changed = lower_payload(payload, {ADDED_TOOLS})
+        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
+        return _with_tools(changed, tools, choice)
+
+    def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        tools = as_list(payload.get("tools"))
+        return all(json_digest(tool) != self.digest for tool in tools)
+
+
+def _with_tools(
+    payload: dict[str, Any], tools: Sequence[Item], choice: object
+) -> dict[str, Any]:
+    """Return a body with these tools and this choice; no empty list, no idle choice."""
+    changed = {**payload, "tools": list(tools), "tool_choice": choice}
+    if not tools:
+        del changed["tools"]
+    if choice is None or not declared_tools(changed):
+        del changed["tool_choice"]
+    return changed
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if choice == "required":
+        return None
+    if not isinstance(choice, Mapping):
+        return choice
+    names: set[object] = set()
+    for tool in tools:
+        names |= {tool_name(tool), tool.get("type")}
+    allowed = choice.get("tools")
+    if not isinstance(allowed, list):
+        return choice if tool_name(choice) in names else None
+    chosen = [tool for tool in allowed if tool_name(tool) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutField(RequestRepair):
+    """A field that a server does not know goes from all items of a type."""
+
+    kind: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.keys[-1][:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose items do not have the field."""
+        if not may_lose_field(self.kind, self.keys):
+            return payload
+        items = [
+            _without_key(item, self.keys) if item_type(item) == self.kind else item
+            for item in payload["input"]
         ]
-    return {key: value for key, value in changed.items() if key != where or value}
+        return {**payload, "input": items}
+
+
+def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+    """Say whether items of a type mean the same without the field at a path."""
+    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+        return False
+    if kind == "message" and tuple(keys) == ("type",):
+        return True  # its role tells what it is
+    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -2148,94 +4237,427 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
-def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
-    """Yield `tools`, and those in their namespaces."""
-    for tool in tools:
-        yield tool
-        yield from content_parts(tool.get("tools"))
+@dataclass(frozen=True, slots=True)
+class LeaveOutStrict(RequestRepair):
+    """No function says whether it is strict, for servers that do not know the field."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("strict")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose functions do not have the field."""
+        changed = dict(payload)
+        if payload.get("tools"):
+            changed["tools"] = _not_strict(payload["tools"])
+        changed["input"] = [
+            (
+                {**item, "tools": _not_strict(item["tools"])}
+                if item_type(item) == ADDED_TOOLS
+                else item
+            )
+            for item in payload["input"]
+        ]
+        return changed
 
 
-def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    """Leave out a tool, and a choice that may have meant it."""
-    tools = payload.get("tools") or []
-    kept = _other_tools(tools, repair.target)
-    if kept == tools:
-        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
-        lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair) if is_added else payload
-    choice = _remaining_choice(payload.get("tool_choice"), kept)
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
-    return {key: value for key, value in changed.items() if value not in (None, [])}
+def _not_strict(tools: Iterable[Item]) -> list[Item]:
+    return [
+        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
+        for tool in tools
+    ]
 
 
-def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
-    """Return a choice among the `tools` that are left; None if it may mean another."""
-    if not isinstance(choice, Mapping):
-        return None if choice == "required" else choice
-    names = {
-        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
-    }
-    if not isinstance(allowed := choice.get("tools"), list):
-        return choice if tool_name(choice) in names else None
-    chosen = [one for one in allowed if tool_name(one) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
+@dataclass(frozen=True, slots=True)
+class LowerItems(RequestRepair):
+    """Fields of the request say what items of a type said."""
+
+    kind: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.kind)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the items."""
+        return lower_payload(payload, {self.kind} & APPENDED)
 
 
-def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
-    """Return `tools` without one; without a search, nothing finds what is deferred."""
-    kept = [tool for tool in tools if json_digest(tool) != target]
-    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
-    found: list[Item] = []
-    for tool in kept:
-        if "tools" not in tool:
-            found.append(tool)
-        elif inner := [
-            one
-            for one in content_parts(tool["tools"])
-            if json_digest(one) != target
-            and (is_searched or not one.get("defer_loading"))
-        ]:
-            found.append({**tool, "tools": inner})
-    return found
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """Return what names a tool: its name, its label, or its type."""
-    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
-
-
-def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    path = repair.target.split(".")
-    found = parameter_at(payload, path)
-    if found is None or (repair.value and repair.value != json.dumps(found)):
+def repair_request(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`; `payload` itself with none."""
+    if not repairs:
         return payload
-    changed: dict[str, Any] = _without_key(payload, path)
-    if repair.new:
-        new = json.loads(repair.new)
-        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
-        changed = {**payload, path[0]: outer}
-    return {key: value for key, value in changed.items() if value != {}}
+    if any(isinstance(repair, ChatRepair) for repair in repairs):
+        return sent_request(payload, repairs).payload
+    # The names of all items take a while in a long chat, and nobody needs them here.
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    return _apply_all(lowered, repairs)
 
 
-def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
-    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
-    return {**payload, "input": kept}
+def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+    """Return what is sent for a body before its repairs, with the names of its items.
+
+    What is lowered is lowered first: tools of an item are then left out like others.
+    """
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    asked = lowered["input"]
+    rows = name_items(asked, repairs)
+    lowered["input"] = [row.item for row in rows]
+    repaired = _apply_all(lowered, repairs)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, asked, tuple(repairs))
 
 
-_CHANGES = {
-    "reasoning_text": _without_reasoning_text,
-    "field": _without_field,
-    "tool": _without_tool,
-    "parameter": _change_parameter,
-}
+def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+    for repair in repairs:
+        if isinstance(repair, RequestRepair):
+            payload = repair.apply(payload)
+    return payload
 
 
-def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
-    """Return the value at a path of one or two names, None for nothing."""
-    found: object = payload
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the types of items that a server does not take."""
+    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+
+
+def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the digests of the tools that a server does not take."""
+    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+
+
+def effort_of(payload: Mapping[str, Any]) -> object:
+    """Return the effort that a request asks for."""
+    return value_at(payload, "reasoning", "effort")
+
+
+def value_digest(payload: Mapping[str, Any], path: str) -> str:
+    """Return the digest of a parameter's value."""
+    return json_digest(value_at(payload, *path.split(".")))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.retries
+#
+# Which failures may pass if the same request is sent again, and how long to wait.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+# --------------------------------------------------------------------------------------
+
+
+RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not is_transient(failure):
+        return None
+    wait = failure.retry_after
+    if wait is None:
+        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    return wait if wait <= policy.max_wait else None
+
+
+def is_transient(failure: Failure) -> bool:
+    """Say whether the same request may succeed later."""
+    words = {failure.error.code, failure.error.type}
+    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or words & NO_CREDIT_CODES:
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.names_a_place
+        return is_nameless or bool(words & RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.finding
+#
+# Finds the repair of a request that was refused.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names (`refusal`). Only few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent.
+# --------------------------------------------------------------------------------------
+
+
+MAX_REPAIRS = 3
+"""Of one response, before plain words are sent."""
+
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_UNREAD = "invalid_encrypted_content"
+_LASTING_CODES = (
+    RETRIED_CODES
+    | NO_CREDIT_CODES
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, _UNREAD, "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_NAME = 64
+"""Characters of a name that are kept for the message."""
+_UNREACHED = "retrieving tool list"
+"""What the API writes of a remote MCP server that may be there again soon."""
+
+
+class Trial(NamedTuple):
+    """A repair on trial, which is remembered if it is seen to help."""
+
+    repair: Repair
+    error: ApiError = ApiError()
+    """The refusal that it answers."""
+    is_named: bool = False
+    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    is_lasting: bool = True
+    """Whether later requests would be refused as well."""
+    helped_at_once: bool = False
+    """Whether the request with this repair was accepted."""
+
+
+def may_be_repaired(failure: Failure) -> bool:
+    """Say whether a failure is about what the request says."""
+    words = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+
+
+def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+    """Return what to try after a refusal of `sent`; None if nothing may help.
+
+    `done` is how many repairs the same response has cost. A 404 that names nothing is
+    about the address.
+    """
+    if not may_be_repaired(failure):
+        return None
+    error = failure.error
+    refusal = Refusal(error, sent)
+    if done < MAX_REPAIRS:
+        for trial in _candidates(refusal, failure):
+            if _is_worth_trying(trial.repair, sent):
+                return trial._replace(error=error)
+    if not _is_about_the_request(refusal, failure):
+        return None
+    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+        trial = Trial(repair, error)
+        if _is_worth_trying(trial.repair, sent):
+            return trial
+    return None
+
+
+def _is_about_the_request(refusal: Refusal, failure: Failure) -> bool:
+    """Say whether other words may be accepted; the server may as well be in trouble."""
+    if failure.status is None or is_transient(failure):
+        return False
+    return failure.status != 404 or refusal.error.names_a_place
+
+
+def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
+    """Say whether a repair is new, and changes what was sent.
+
+    Nor does it give back an effort that another repair took away.
+    """
+    if repair in sent.repairs:
+        return False
+    if isinstance(repair, ReplaceEffort):
+        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
+        if any(repair.allowed == earlier.refused for earlier in efforts):
+            return False
+    return repair.applies(sent)
+
+
+def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+    """Yield what may help, the best first."""
+    if failure.status is None:
+        # A stream that could not be read: no server said anything.
+        if refusal.error.param == "stream":
+            yield Trial(LeaveOutParameter("stream"))
+        return
+    if "reasoning" in refusal.error.text.lower():
+        yield Trial(LeaveOutPlainReasoning())
+    for find in (
+        _by_code_or_words,
+        _by_place,
+        _by_picture_code,
+        _by_id,
+        _by_unreadable_reasoning,
+        _by_parameter,
+        _by_tool,
+    ):
+        yield from find(refusal)
+    yield Trial(LeaveOutPlainReasoning())
+
+
+def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words = refusal.words
+    kinds = {item_type(row.item) for row in refusal.sent.items}
+    last = refusal.sent.last_name
+    if refusal.error.code == _UNREAD:
+        yield Trial(LeaveOutReasoning(last))
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield Trial(LeaveOutKind("code_interpreter_call", last))
+    refused = words.partition("upported values")[0]
+    for kind in sorted(APPENDED & kinds):
+        if kind in refused:
+            yield Trial(LowerItems(kind))
+    if "not found in 'tools'" in words:
+        yield Trial(LowerItems(ADDED_TOOLS))
+    if "must be verified to stream" in words.lower():
+        is_named = refusal.named_parameter == "stream"
+        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+
+
+def _by_place(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the item or the tool that is named."""
+    place = refusal.place
+    if place is None:
+        return
+    is_named = refusal.has_named_place
+    tool = place.value if place.list_name == "tools" else place.inner_tool
+    if tool is not None:
+        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+            yield Trial(LeaveOutStrict(), is_named=is_named)
+        yield _without_tool(refusal, tool, is_named=is_named)
+        return
+    yield from _without_field(refusal, place)
+    yield from _without_item(refusal, place.number, is_named=is_named)
+
+
+def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+    """Return the repair of a tool; a server that is not reached may be back soon."""
+    is_lasting = _UNREACHED not in refusal.words
+    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
+    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+
+
+def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
+    """Yield the repair of a field that the server does not know.
+
+    What a person wrote may have it by that person's choice.
+    """
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        is_named = refusal.has_named_place and not is_from_people(place.value)
+        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
+
+
+def _without_item(
+    refusal: Refusal, number: int, *, is_named: bool = False
+) -> Iterator[Trial]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    name, item = refusal.sent.items[number]
+    kind = item_type(item)
+    if kind in APPENDED:
+        yield Trial(LowerItems(kind), is_named=is_named)
+        return
+    if has_plain_reasoning(item):
+        yield Trial(LeaveOutPlainReasoning())
+        return
+    noun = kind.replace("_", " ")[:_MAX_NAME]
+    if has_media(item):
+        yield Trial(SendAsText(name, noun, had_media=True))
+    elif kind == "message" and plain_item(item) != item:
+        yield Trial(SendAsText(name, noun))
+    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
+    if is_hosted(item) and left_out:  # a known type, so its name is short
+        # One after the other would be refused; a long chat may have many.
+        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_people(item):
+        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+
+
+def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest picture: its refusal names no place."""
+    if refusal.error.code not in PICTURE_CODES:
+        return
+    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
+    if places:
+        yield from _without_item(refusal, places[-1])
+
+
+def _by_id(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the items that have an id which the server names."""
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+
+
+def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
+    if has_encrypted and _UNREADABLE.search(refusal.words):
+        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+
+
+def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a parameter; one that guards stays."""
+    path, payload = refusal.parameter, refusal.sent.payload
+    is_named = refusal.named_parameter == path
+    if path == "tool_choice":
+        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+    if path not in MAY_BE_LEFT_OUT:
+        return
+    if path == "reasoning.effort" and not refusal.is_unknown:
+        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
+        if nearest:
+            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            yield Trial(repair, is_named=is_named)
+    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
+    """Return the effort that is nearest to the one that was asked for."""
+    if asked not in REASONING_EFFORTS:
+        return None
+    wanted = REASONING_EFFORTS.index(str(asked))
+    nearest = None
+    for place, effort in enumerate(REASONING_EFFORTS):
+        if effort not in quoted or effort == asked:
+            continue
+        distance = abs(place - wanted)
+        if nearest is None or distance < nearest[0]:
+            nearest = (distance, effort)
+    return nearest[1] if nearest else None
+
+
+def _by_tool(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a tool that the words name by its name, label or type."""
+    for tool in refusal.tools:
+        yield _without_tool(refusal, tool)
 
 
 # --------------------------------------------------------------------------------------
@@ -2305,7 +4727,8 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -2321,12 +4744,17 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -2421,45 +4849,63 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
-    level takes two characters at least, so a delta needs no look at its depth.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
-    if event.data == "[DONE]":
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -2474,14 +4920,20 @@ _ODD_EVENT = (
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -2492,24 +4944,27 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    if (annotation := wire.get("annotation")) is None:
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -2524,12 +4979,16 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -2538,36 +4997,47 @@ def _read_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
 
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
@@ -2606,15 +5076,11 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
-    would be refused as well, `is_named` whether the server itself named the cause: its
-    words may be the user's. `reason` is for the log.
+    `trial` is what was changed after a refusal. `reason` is for the log.
     """
 
     sentence: str
-    repair: Repair | None = None
-    is_lasting: bool = True
-    is_named: bool = False
+    trial: Trial | None = None
     reason: str = ""
 
 
@@ -2661,123 +5127,6 @@ RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.redaction
-#
-# Removes secrets from text: known values, then what looks like a secret.
-#
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
-# that another rule can take, and none may end in front of a letter or digit, so a second
-# pass finds nothing new. What repeats without limit is possessive, or starts with a
-# character that it cannot repeat, so the time is linear.
-# --------------------------------------------------------------------------------------
-
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-"""What looks like a secret.
-
-- The value of a header goes on to the end of the line or of the quotes, that of another
-  name (`name`) is one word or in quotes; then parameters of a query (`query`).
-- `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
-"""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
 #
 # Where requests go: address, headers, certificates and proxy.
@@ -2796,7 +5145,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -2808,7 +5157,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -2816,10 +5165,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -2827,9 +5178,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2838,8 +5193,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -2851,13 +5207,19 @@ class Endpoint:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -2866,17 +5228,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -2886,11 +5255,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -2898,10 +5267,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2911,10 +5283,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -2936,11 +5310,610 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    """
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the place of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[place] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index, kind, item_id = event.output_index, event.kind, event.item_id
+        text, place = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if place is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            events = self._start(index, item, [item_id])
+        if place not in self._open:
+            return events
+        self._growing = (index, kind, item_id), place
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
+        if place in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[place] = item
+        return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -2974,6 +5947,47 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 """What a caller does not set, and why (docs/parameters.md)."""
+
+_KeyTree = Mapping[str, Any]
+"""The keys of an object, each with those of its value; none where any value passes."""
+
+_ANY: _KeyTree = {}
+_MODE: _KeyTree = {"mode": _ANY}
+_CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
+_KNOWN_KEYS: Mapping[str, _KeyTree] = {
+    "access_programs": {"cyber": _ANY},
+    "context_management": {"type": _ANY, "compact_threshold": _ANY},
+    "image": {"context_compression": _ANY},
+    "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
+    "prompt_cache_options": {
+        "comparison_response_id": _ANY,
+        "mode": _ANY,
+        "prewarm": _ANY,
+        "ttl": _ANY,
+    },
+    "reasoning": {"context": _ANY, "effort": _ANY, "mode": _ANY, "summary": _ANY},
+    "text": {"format": _ANY, "verbosity": _ANY},
+    "tool_choice": {**_CHOSEN_TOOL, "mode": _ANY, "tools": _CHOSEN_TOOL},
+}
+"""The keys that the API has inside of its parameters (types of openai-python 3.54.0).
+
+No other key leaves: the API quotes an unknown one in its refusal, so whoever writes a
+key would write a part of what is read to repair the request.
+"""
+
+
+def with_known_keys(name: str, value: object) -> Any:
+    """Return the value of a parameter without keys that the API does not have."""
+    return _only_keys(value, _KNOWN_KEYS.get(name, _ANY))
+
+
+def _only_keys(value: object, known: _KeyTree) -> Any:
+    if isinstance(value, list):
+        return [_only_keys(row, known) for row in value]
+    if not known or not isinstance(value, Mapping):
+        return value
+    return {key: _only_keys(value[key], known[key]) for key in value if key in known}
+
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
@@ -3831,40 +6845,31 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    """Return `items` with calls that fit `tools`, in the form that the API takes.
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
 
-    A call of a tool in a namespace names it, which a host may have lost, or another
-    model not known: it is that of the declared tool, or of an earlier call. Where no
-    tool is searched or added later, calls have none, and searches for tools are left
-    out.
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
     """
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
@@ -3886,7 +6891,10 @@ _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -3990,9 +6998,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -4007,11 +7014,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -4021,7 +7031,7 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -4097,7 +7107,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -4132,13 +7147,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input)
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -4216,7 +7235,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
+    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
@@ -4251,14 +7270,15 @@ def _reasoning(
         "mode": model.pro and "pro",
     }
     chosen = {name: value for name, value in ours.items() if value}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    own = with_known_keys("reasoning", given["reasoning"])
+    own.pop("effort", None)
     return {**chosen, **own} or None
 
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
-    own = dict(given["text"])
+    own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
@@ -4325,755 +7345,6 @@ def _strict_item(item: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.recovery
-#
-# What to do after a refusal: wait and send again, or repair the request.
-#
-# Requests are sent again as OpenAI's Python client does it
-# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
-# retrying cannot restore.
-#
-# Nobody knows all that a server may refuse, so what to change is found from what the
-# refusal names: an item or a tool by its place, in `param` or in the words (gateways
-# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
-# few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent, once.
-# --------------------------------------------------------------------------------------
-
-
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-
-
-class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
-
-    max_retries: int = 2
-    max_wait: float = 60.0
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
-) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
-    if attempt >= policy.max_retries or not _is_retried(failure):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if failure.retry_after is None else failure.retry_after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(failure: Failure) -> bool:
-    words = {failure.error.code, failure.error.type}
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
-        return False
-    if failure.should_retry is not None:
-        return failure.should_retry
-    if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.place
-        return is_nameless or bool(words & _RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-_MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-"""Statuses that are not about what the request says."""
-_LASTING_CODES = (
-    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
-"""Codes whose cause no change of the request removes."""
-_UNREAD = "invalid_encrypted_content"
-_UNREADABLE = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNKNOWN = re.compile(
-    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
-    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
-    r"|additional properties",
-    re.IGNORECASE,
-)
-_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
-_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
-_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
-_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
-"""Paths whose loss would change what the person asked for."""
-
-_REPAIRED = {
-    "reasoning": "The server could not read earlier reasoning of this chat: answering "
-    "without it.",
-    "reasoning_text": "The server does not take its reasoning back: answering without.",
-    "kind": "Earlier runs of code are no longer there: answering without them.",
-    "plain": "The server refused this chat as it was: only its texts and tool results "
-    "were sent.",
-}
-_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
-
-
-class _Refusal(NamedTuple):
-    """What was sent, and what the server said about it."""
-
-    payload: Mapping[str, Any]
-    rows: list[tuple[str, Item]]
-    """The name of each item as it was, and the item as it was sent."""
-    error: ApiError
-    done: Sequence[Repair]
-
-    @property
-    def last(self) -> str:
-        """The name of the last item."""
-        return self.rows[-1][0] if self.rows else ""
-
-    @property
-    def tools(self) -> Iterator[Item]:
-        """The tools that were sent, also those of items and in namespaces."""
-        return all_tools(declared_tools(self.payload))
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the server does not know what it names."""
-        code, words = self.error.code or "", self.error.message
-        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
-
-
-def find_repair(
-    request: ResponsesRequest, failure: Failure, done: int = 0
-) -> Status | None:
-    """Return the repair of `request` after a refusal, with the sentence that tells it.
-
-    `done` is how many the request has got since it was built. A 404 that names nothing is
-    about the address.
-    """
-    error, repairs = failure.error, request.repairs
-    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
-        return None
-    rows = repair_items(request.items(), repairs)
-    refusal = _Refusal(request.payload(), rows, error, repairs)
-    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
-        return found
-    is_lost = failure.status == 404 and not error.place
-    if failure.status is None or is_lost or _is_retried(failure):
-        return None
-    plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*repairs, plain])
-    sent = [[item for _, item in some] for some in (changed, rows)]
-    return _told(plain) if changed and sent[0] != sent[1] else None
-
-
-def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
-    """Return what to try when retries did not help.
-
-    Searches for tools are known to end in a `server_error` again and again
-    (docs/reference/responses-api.md, "Function tools").
-    """
-    if failure.error.code != "server_error" and (failure.status or 0) < 500:
-        return None
-    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
-    found = _best(refusal, map(_tool, _searches(refusal)))
-    return found._replace(is_lasting=False) if found else None
-
-
-def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
-    """Return the first that was not done, nor gives back what one took away."""
-    given_up = {(one.target, one.value) for one in refusal.done if one.value}
-    for found in repairs:
-        repair = found.repair or Repair("", "")
-        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
-            return found
-    return None
-
-
-def _told(repair: Repair) -> Status:
-    return Status(_REPAIRED[repair.action], repair)
-
-
-def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    """Yield what may help, the best first."""
-    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
-    for find in (*first, *_FINDERS):
-        yield from find(refusal)
-
-
-def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning_text", ""))
-
-
-def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == _UNREAD:
-        yield from _unread_reasoning(refusal)
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
-    if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} were sent as plain text."
-        kind = f"function_call:{call[1]}@{refusal.last}"
-        yield Status(sentence, Repair("kind", kind))
-    refused = words.partition("upported values")[0]
-    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
-    if "not found in 'tools'" in words:
-        yield _lower(ADDED_TOOLS)
-    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream")
-
-
-def _lower(kind: str) -> Status:
-    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
-
-
-def _refused_sentence(refused: str) -> str:
-    return f"The model's server does not take {refused}: answering without it."
-
-
-def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
-    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", refusal.last))
-
-
-def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.code in PICTURE_CODES:
-        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
-        for newest in places[-1:]:
-            yield from _item(refusal, newest)
-
-
-def _find_place(
-    payload: Mapping[str, Any], error: ApiError
-) -> tuple[str, int, str, Item] | None:
-    """Return the list, the number, the path and the item that a refusal names."""
-    found = error.place
-    rows = payload.get(found[1]) or () if found else ()
-    if found is None or int(found[2]) >= len(rows):
-        return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
-
-
-def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    """Return the name or type of the item or tool whose place a refusal names.
-
-    Most runs have no error, and a payload may be large.
-    """
-    found = error.place and _find_place(request.payload(), error)
-    if not found:
-        return ""
-    where, number, _, named = found
-    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
-
-
-def _by_place(refusal: _Refusal) -> Iterator[Status]:
-    found = _find_place(refusal.payload, refusal.error)
-    if found is None:
-        return
-    where, number, path, named = found
-    keys = re.findall(r"[a-z_]+", path)
-    is_named = bool(refusal.error.param)
-    if inner := _INNER_TOOL.match(path):
-        tools = content_parts(named.get("tools"))[int(inner[1]) :]
-        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
-    elif item_type(named) == "namespace":
-        yield from map(_tool, _searches(refusal))
-    if refusal.is_unknown and keys:
-        target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(
-            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
-        )
-    elif where == "tools":
-        yield _tool(named)._replace(is_named=is_named)
-    else:
-        yield from _item(refusal, number)
-
-
-def _by_id(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of the items that have an id which the server names."""
-    named = set(_NAMED_ID.findall(refusal.error.message))
-    for number, (_, item) in enumerate(refusal.rows):
-        if named and named & {item.get("id"), item.get("call_id")}:
-            yield from _item(refusal, number)
-
-
-def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    """Yield the repairs of one item; what people wrote always stays."""
-    target, sent = refusal.rows[number]
-    if (kind := item_type(sent)) in APPENDED:
-        yield _lower(kind)
-        return
-    if has_plain_reasoning(sent):
-        yield _told(Repair("reasoning_text", ""))
-        return
-    noun = kind.replace("_", " ")
-    as_text = f"One earlier {noun} was sent as plain text."
-    if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target))
-    elif kind == "message" and plain_item(sent) != sent:
-        yield Status(as_text, Repair("text", target))
-    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
-        words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_paired(sent):
-        yield Status(as_text, Repair("item", target))
-    elif sent.get("role", "assistant") == "assistant":
-        words = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(words, Repair("item", target))
-
-
-def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.param in _parameter_paths(refusal):
-        yield _parameter(refusal, refusal.error.param)
-
-
-def _parameter_paths(refusal: _Refusal) -> list[str]:
-    """Return the parameters that can be left out, inner ones first.
-
-    Without `store` the API would store the answer.
-    """
-    payload = refusal.payload
-    inner = [
-        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
-    ]
-    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
-    kept.add("" if refusal.is_unknown else "store")
-    return [path for path in (*inner, *payload) if path not in kept]
-
-
-def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
-    words = refusal.error.message
-    quoted = {*_QUOTED.findall(words)}
-    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in _parameter_paths(refusal):
-        if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path)
-
-
-def _parameter(refusal: _Refusal, path: str) -> Status:
-    """Return the repair of a parameter: an effort gets the nearest that is named."""
-    now = parameter_at(refusal.payload, path.split("."))
-    value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _refused_sentence(path)
-    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
-        new = json.dumps(nearest)
-        sentence = f"The model does not have this effort: answering with {nearest}."
-    elif path == "stream":
-        sentence = "The model may not stream here: the answer comes in one piece."
-    repair = Repair("parameter", path, value, new)
-    return Status(sentence, repair, is_named=refusal.error.param == path)
-
-
-def _nearest_effort(asked: object, error: ApiError) -> str | None:
-    quoted = {*_QUOTED.findall(error.message)} - {asked}
-    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
-    if asked not in REASONING_EFFORTS or not named:
-        return None
-    place = REASONING_EFFORTS.index
-    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
-
-
-def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, label or type.
-
-    A server that cannot be reached may be there again soon. The type of the error names
-    the tool of whose options one does not do.
-    """
-    error = refusal.error
-    words = {*_QUOTED.findall(error.message)}
-    if error.code == "invalid_value":
-        words.add(str(error.type).removesuffix("_user_error"))
-    for tool in refusal.tools:
-        if tool_name(tool) in words:
-            is_down = "retrieving tool list" in error.message
-            yield _tool(tool)._replace(is_lasting=not is_down)
-
-
-def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in refusal.tools if t.get("type") == "tool_search")
-
-
-def _tool(tool: Item) -> Status:
-    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
-    return Status(sentence, Repair("tool", json_digest(tool)))
-
-
-_FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
-    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
-)
-"""What may help, the best first."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._ended: set[TextPlace] = set()
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        self._deltas.setdefault(part, []).append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        kind, _ = part
-        growing = [
-            other
-            for other in self._deltas
-            if other[0] == kind and other not in self._ended
-        ]
-        own = [other for other in growing if other == part]
-        matched, shown = self._match(own, text)
-        if shown < len(text) and len(growing) > len(own):
-            all_matched, all_shown = self._match(growing, text)
-            if all_shown > shown:
-                matched, shown = all_matched, all_shown
-        for other in matched:
-            del self._deltas[other]
-        self._deltas[part] = [text]
-        self._ended.add(part)
-        return self._rest(part, text, shown, is_known=bool(growing))
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
-    """
-
-    def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index` on.
-
-        Items are noted as they were announced; `_latest` has places by `output_index`.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
-        return []
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
-            return None
-        return place if place in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
-
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
-            events = self._start(index, item, [item_id])
-        if place not in self._open:
-            return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
-        if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
-
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
-        events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
-        self._growing = _NO_TEXT
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
-
-    def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            error=error,
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
-
-
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    if status == "failed":
-        return ending_of_failure("failed", error)
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.transport.connections
 #
 # Pooled HTTP sessions; the only module that opens a connection.
@@ -5126,9 +7397,9 @@ class _Pool:
         """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that is referenced until it is done."""
@@ -5182,29 +7453,41 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
 
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -5213,7 +7496,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        self._heard(False)
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -5226,7 +7509,9 @@ class Deadlines:
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
@@ -5249,8 +7534,9 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end.
@@ -5259,7 +7545,8 @@ class _HttpResponse:
         """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -5273,6 +7560,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -5294,10 +7582,9 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        A body that has ended has no connection.
-
         Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
         """
         connection = self._response.connection
         transport = connection.transport if connection else None
@@ -5311,12 +7598,18 @@ class _HttpResponse:
             if not transport.is_closing():
                 transport.resume_reading()
 
-    async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
 
     async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""
@@ -5331,24 +7624,29 @@ class _HttpResponse:
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
-        status, headers = self._response.status, self._response.headers
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -5365,13 +7663,29 @@ _NEVER_CONNECTED = (
 """The last is of connecting: aiohttp is given no other limit."""
 
 
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -5381,11 +7695,13 @@ class Connections:
 
     def _pool(self) -> _Pool:
         """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -5417,24 +7733,36 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections."""
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -5449,12 +7777,19 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -5468,15 +7803,18 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
@@ -5558,7 +7896,8 @@ class Limits(NamedTuple):
     `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
     true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing.
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
     """
 
     join_seconds: float = 0.05
@@ -5569,6 +7908,7 @@ class Limits(NamedTuple):
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    flex_falls_back: bool = False
 
 
 class Attempts:
@@ -5583,6 +7923,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -5592,10 +7933,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
@@ -5658,8 +8000,17 @@ class Attempts:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
 
     @property
     def trace(self) -> Trace:
@@ -5667,7 +8018,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -5683,25 +8037,43 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        if may_be_repaired(failure):
+            sent = self.request.sent()
+            trial = find_repair(sent, failure, self._repaired)
+            if trial:
+                return self._repair(trial, named_subject(sent, failure.error)), 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
+    def _repair(self, trial: Trial, subject: str) -> Status:
+        """Change the request; return the status that tells it."""
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -5865,12 +8237,8 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
+            for event in _whole_events(response, state, background):
+                yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -5889,7 +8257,38 @@ async def _stream_response(
             if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
 
 
 def _batch_events(
@@ -6535,6 +8934,129 @@ def _name(call: Item) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
 #
 # Output items of earlier responses, as they are sent again.
@@ -6583,7 +9105,7 @@ class Origin(NamedTuple):
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
     """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
@@ -6825,7 +9347,7 @@ def _new_id(own: str) -> str:
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
 _CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -6877,7 +9399,6 @@ class _Answers:
         self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
-        self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
@@ -6915,8 +9436,8 @@ class _Answers:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
+        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _IS_REPEATED):
             yield event
         left = 0 if is_over else toolset.most_calls - self._calls_run
         async with aclosing(run_calls(new[:left], toolset)) as results:
@@ -6940,14 +9461,6 @@ class _Answers:
             request = request.model_copy(update={"tool_choice": "none"})
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -6979,6 +9492,19 @@ class _Answers:
         yield ToolOutput(index + 1, output, failed=True)
 
 
+def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+    """Return the calls of a response, and apart those with the id of one before."""
+    first: dict[str, Item] = {}
+    repeated: list[Item] = []
+    for call in calls:
+        call_id = call["call_id"]
+        if call_id in first:
+            repeated.append(call)
+        else:
+            first[call_id] = call
+    return list(first.values()), repeated
+
+
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
     """Return the request that follows `request` with what was received and answered."""
     whole = drop_settled_approvals([*request.input, *items])
@@ -6998,6 +9524,48 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     approver = replace(toolset.approver, default_rule="ask")
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -7046,8 +9614,10 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
-    return {**bare, _FIELD: "".join(halves)} if halves else bare
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -7061,27 +9631,37 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        return hmac.compare_digest(
-            sign(value, False), signature[:_HALF]
-        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+            return True
+        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    bare = dict(fields)
-    bare.pop(_FIELD, None)
-    return bare
+    return {name: value for name, value in fields.items() if name != _FIELD}
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    try:
-        text = b"" if is_sorted else _IN_ORDER.to_json(value)
-    except ValueError:  # UTF-8 has no lone surrogates
-        text = b""
+    """Return half of the signature of a JSON value."""
     signed = keyed.copy()
-    signed.update(text or _SORTED.encode(value).encode())
+    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
     return signed.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
 
 
 # --------------------------------------------------------------------------------------
@@ -7305,9 +9885,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -7319,17 +9899,26 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:
@@ -7431,7 +10020,7 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 # replaces a top-level key whole and several answers can be written at the same time:
 #
 #     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 #
 # Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -7494,11 +10083,13 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
     The host strips the ends of texts and does not know refusals or several parts.
     """
+    is_returned = shown != "" and shown == shown.strip()
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
-    if not shown or shown != shown.strip() or texts != [shown]:
+    if not is_returned or texts != [shown]:
         return item
-    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
 
 
 def message_key(message_id: str) -> str:
@@ -7507,7 +10098,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -7515,7 +10106,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -7524,66 +10115,94 @@ def is_pipe_key(key: str) -> bool:
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
-def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
-    found: dict[str, Record] = {}
-    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(wire, sign, _VERSION, ulid)
-        if used := payload if is_ours else _harmless(payload):
-            if ulid in dead:
-                used = tuple(item for item in used if not is_encrypted(item))
-            shown = str(wire.get("shown") or "") if is_ours else ""
-            found[ulid] = _record(ulid, wire, used, shown)
-    return found
+    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record and ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            if record:
+                records[ulid] = record
+    return records
 
 
-_MOST_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = dict[Repair, None]()
-    for row in islice(rows, _MOST_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                found[Repair(action, target)] = None
-    return tuple(found)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
-def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if one of them is none."""
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it stands behind the marker.
     """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
-    return tuple(filter(None, harmless_items([*items, *last])))
+    safe = keep_unsigned_safe([*items, *last])
+    return tuple(item for item in safe if item is not None)
 
 
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
     text behind the marker stays.
     """
-    found: list[Item | None] = []
-    stays = True
+    safe: list[Item | None] = []
+    has_product = True
     for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
 
 
-def _stub(item: Item) -> Item | None:
+def _without_hidden_text(item: Item) -> Item | None:
     """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
@@ -7593,56 +10212,38 @@ def _stub(item: Item) -> Item | None:
     is_answer = item_type(item) == "message" and item.get("role") == "assistant"
     if not is_answer or is_commentary(item):
         return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
-) -> Record:
-    model, time = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        time if isinstance(time, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        shown,
-    )
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
+    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
         "model": record.model,
         "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
+        "payload": payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
     }
+    return {**wire, "shown": record.shown} if record.shown else wire
 
 
-MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
-
-_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
 _STAYS = ("__v", "dead", "repairs")
-
-_Values = Mapping[str, Any]
+"""What is left in the value of a deleted message."""
 
 
 def prune(
-    values: _Values,
-    messages: Mapping[str, Any],
-    own: str,
-    most: int,
+    values: JsonObject, messages: JsonObject, own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
@@ -7650,17 +10251,18 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `most` characters.
     """
-    over = {message_key(name): _is_over(row) for name, row in messages.items()}
-    now, left = dict[str, Any](), dict[str, _Values]()
+    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
     for key, value in values.items():
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
-        if over.get(key, not messages):
-            left[key] = value
-        elif key not in over:
-            now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most)
-    return {key: value for key, value in now.items() if value != values[key]}
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+    pruned |= _prune_oldest(present, most)
+    return {key: value for key, value in pruned.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -7668,29 +10270,36 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _is_over(message: object) -> bool:
+def _has_ended(message: object) -> bool:
+    """Say whether an answer has ended; earlier hosts do not say so of all."""
     return as_mapping(message).get("done") is not False
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over <= 0:
-        return now
-    over += int(most * (1 - _KEPT_SHARE))
-    filled = (key for key in values if as_mapping(values[key].get("items")))
-    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
-        if over <= 0:
+    excess = sum(sizes.values()) - most
+    if excess <= 0:
+        return {}
+    excess += int(most * (1 - _KEPT_SHARE))
+    ages = [
+        (_oldest_time(value), place, key)
+        for place, (key, value) in enumerate(values.items())
+        if as_mapping(value.get("items"))
+    ]
+    pruned: dict[str, Any] = {}
+    for _, _, key in sorted(ages):
+        if excess <= 0:
             break
-        now[key] = {name: one for name, one in values[key].items() if name != "items"}
-        over -= sizes[key] - stored_size(now[key])
-    return now
+        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
+        excess -= sizes[key] - stored_size(pruned[key])
+    return pruned
 
 
 def _oldest_time(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    """Return when the first record of a value was written; 0 if nobody knows."""
+    times = [wire.get("created_at") for _, wire in _wires_in(value)]
+    return min([time for time in times if isinstance(time, int)], default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -7762,7 +10371,8 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
             turns.setdefault(str(entry.get("turn")), []).append(entry)
     for turn in turns.values():
         turn.sort(key=itemgetter("index"))
-    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7772,30 +10382,42 @@ def _entry(item: Item, shown: str) -> Item:
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
-    length = shown if kept is typed else len(shown)
-    return {"type": _ITEM, "item": kept, "shown": length}
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
-    return is_ours and (kind == _TURN or (has_item and is_whole))
+    return is_whole and "type" in as_mapping(entry.get("item"))
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
     head, carried = entries[0], entries[1:]
-    notes = head.get("notes")
     if is_signed(head, sign, carried):
-        items = [*map(_carried_item, carried)]
-    else:
-        entries = [*filter(_is_entry, entries)]
-        head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        notes = head.get("notes") if is_signed(head, sign) else {}
-        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
+    return DetailTurn(items, origin, as_mapping(notes))
 
 
 def _items_of_others(
@@ -7805,13 +10427,15 @@ def _items_of_others(
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
-    used = [
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, items, stubs, strict=True)
-    ]
-    return [(item, shown) for item, shown in used if item]
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
@@ -7834,18 +10458,22 @@ def restore_from_details(
     Records without a text stand at the end of their run.
     """
     records: dict[str, Record] = {}
-    found, textless = list[ChatPart](), list[AssistantText]()
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for one in _name_records(part.text, turns, records):
-                (found if one.text else textless).append(one)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
             continue
         if isinstance(part, UserMessage):
-            found += textless
+            restored += textless
             textless = []
-        found.append(part)
-    return [*found, *textless], records
+        restored.append(part)
+    return [*restored, *textless], records
 
 
 def _name_records(
@@ -7855,22 +10483,36 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for _, text in turn.items if text]
-    texts = iter(_split_text(content if content.strip() else "", shown))
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         payload: list[Item] = []
-        for number, (item, own) in enumerate(turn.items, 1):
+        for number, (item, shown) in enumerate(turn.items, 1):
             payload.append(item)
-            if own or number == len(turn.items):
-                text = next(texts, "") if own else ""
-                digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid = f"{len(records):026d}"
-                records[ulid] = Record(
-                    ulid, "", 0, tuple(payload), "", turn.origin, digest
-                )
-                yield AssistantText(text, [ulid])
-                payload = []
-    yield from map(AssistantText, texts)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -7878,15 +10520,17 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    texts, start = list[str](), 0
-    for one in shown[:-1]:
-        length = _length(one)
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
 
 
 # --------------------------------------------------------------------------------------
@@ -8086,8 +10730,10 @@ def code_host_item(item: JsonObject) -> Item:
 def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
 
 
 def code_text(code: str) -> str:
@@ -8095,11 +10741,10 @@ def code_text(code: str) -> str:
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
-_MOST_DELETED = 20
+_MAX_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
-
-
 _BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
 
 
 def take_out_code(
@@ -8111,20 +10756,29 @@ def take_out_code(
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    kept, deleted, start = list[str](), list[Item](), 0
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
     for item in items:
-        if not (code := code_host_item(item)["code"]):
+        code = code_host_item(item)["code"]
+        if not code:
             continue
-        told = code_text(code)
-        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
-        if place < 0:
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
             deleted.append(item)
         else:
-            kept.append(whole[start:place])
-            start = place + len(told)
-    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
-    rows = zip(texts, left, strict=True)
-    return [text if rest == text else rest.strip() for text, rest in rows], deleted
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -8159,11 +10813,11 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
 
 
 class MarkedText(NamedTuple):
@@ -8183,12 +10837,14 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
-    if not any(map(text.__contains__, _SIGNS)):
+    if not any(sign in text for sign in _SIGNS):
         return [MarkedText(ulid, text.strip() if ulid else text)]
-    pieces, start = list[MarkedText](), 0
+    pieces: list[MarkedText] = []
+    start = 0
     for match in _MARKER.finditer(text):
         pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid, start = _named(match), match.end()
+        ulid = _marker_id(match)
+        start = match.end()
     pieces.append(MarkedText(ulid, text[start:].strip()))
     return [piece for piece in pieces if piece.ulid or piece.text]
 
@@ -8199,21 +10855,26 @@ def strip_markers(text: str) -> str:
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
     """
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
             break
-        text = "\n\n".join(filter(None, pieces))
+        text = "\n\n".join(piece for piece in pieces if piece)
     return text
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        return _read_bits(match["bits"]).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+def _read_bits(bits: str) -> str:
+    """Return the text of a zero-width block."""
+    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+    return "".join(chr(int(octet, 2)) for octet in octets)
 
 
 # --------------------------------------------------------------------------------------
@@ -8290,8 +10951,8 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -8501,15 +11162,18 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 # --------------------------------------------------------------------------------------
 
 
+# A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
 
 
 def container_addresses(text: str, name: str) -> list[str]:
@@ -8529,15 +11193,22 @@ def _address_name(address: str) -> str:
 def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
-    links = (card.get("links") or {}).items()
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)
 
 
 # --------------------------------------------------------------------------------------
@@ -8930,12 +11601,21 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
     `before` is the id of the message item that follows; empty for the end.
     """
-    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
-    return {**head, "kept": dict(stored.value)}
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{stored.ulid}",
+        "before": before,
+        "kept": dict(stored.value),
+    }
 
 
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -8956,15 +11636,17 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    runs, first = dict[str, list[object]](), ""
-    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
         if message.get("role") == "user":
-            first = ""
-        else:
-            first = first or answer_id
-            runs.setdefault(first, []).append(message.get("output"))
-    if first:
-        runs[first].append(value_at(messages, more, "output"))
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
     return runs
 
 
@@ -8976,7 +11658,8 @@ def restore_from_outputs(
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
     """
-    restored, answer = list[ChatPart](), list[ChatPart]()
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
@@ -8991,46 +11674,59 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
     run = [item for output in outputs for item in content_parts(output)]
-    records, places, is_known = _find_places(answer, run)
-    if records and (is_known or _has_call(answer, run)):
-        return _with_records(answer, records, places)
-    return answer
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
 
 
-def _find_places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
-) -> tuple[list[Item], dict[str, _Place], bool]:
-    """Return the records of a run, the position of each of its messages in an answer,
-    and whether the answer has one of its texts.
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
     it was changed, the texts behind it have none, up to the next output. Commentary,
     which the host does not return, is placed behind the item before it.
     """
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    records, found = list[Item](), dict[str, _Place]()
-    least, is_known = 0, False
-    place: _Place | None = (0, 0)
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
     for item in run:
-        kind = item.get("type")
-        if kind == _RECORD_TYPE:
-            records.append(item)
-        elif kind in ("message", CODE_CARD):
-            if place and (text := _host_text(item)):
-                start, place = _find_text(answer, place, item, text)
-                if start:
-                    found[_item_id(item)] = start
-                is_known |= None not in (start, place)
-        elif kind == COMMENTARY_TYPE:
-            if place:
-                found[_item_id(item)] = place
-        elif is_call_output(item):
+        if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= least:
-                least, place = number + 1, (number + 1, 0)
-    return records, found, is_known
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
 
 
 def _find_text(
@@ -9041,25 +11737,28 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    number, at = place
-    whole = _text(answer, number)
-    if at and at == len(whole):
-        number, at = number + 1, 0
-        whole = _text(answer, number)
-    gap = "\n" if at else ""
-    if whole.startswith(gap + text, at):
-        at += len(gap)
-        return (number, at), (number, at + len(text))
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
     if item.get("type") == CODE_CARD:
         return None, place
-    return (None if at or not whole else (number, at)), None
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
-    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -9069,35 +11768,44 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named = defaultdict[int, dict[int, list[str]]](dict)
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
-        place = places.get(str(before)) if before else (len(answer), 0)
+        place = places.get(str(before)) if before else end
         if place:
-            own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named[place[0]].setdefault(place[1], []).append(own)
-    found = list[ChatPart]()
-    for number, part in enumerate([*answer, AssistantText("")]):
-        if number in named:
-            found += _cut_at_records(part, named[number])
-        elif number < len(answer):
-            found.append(part)
-    return found
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
     """Return a part behind its records, which are given by their places in its text."""
-    text = part if isinstance(part, AssistantText) else AssistantText("")
-    ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    pieces, stop = list[ChatPart](), None
-    for start in sorted(ulids, reverse=True):
-        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
-        stop = start
-    pieces.reverse()
-    return pieces if part is text else [*pieces, part]
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
 
 
-def _text(answer: Sequence[ChatPart], number: int) -> str:
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -9106,13 +11814,11 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    return "".join(
-        [
-            as_text(part.get("text"))
-            for part in as_list(item.get("content"))
-            if isinstance(part, dict) and part.get("type") == "output_text"
-        ]
-    )
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:
@@ -9950,6 +12656,64 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# shells.json_valve
+#
+# A valve that holds a JSON object with documented keys.
+#
+# One such valve replaces many fields that hardly anybody changes. Its keys are checked
+# one by one: a key with an invalid value falls back to its default, and the rest still
+# holds.
+# --------------------------------------------------------------------------------------
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str, text: str, form: type[_Form]
+) -> tuple[_Form, list[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        return form(), [f"{valve} is not a JSON object, so its defaults apply."]
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        if _is_valid(form, key, given[key]):
+            accepted[key] = given[key]
+        else:
+            shown = repr(given[key])[:_MAX_QUOTED]
+            problems.append(
+                f"{valve}: `{key}` cannot be {shown}. {field.description} Its default "
+                "applies."
+            )
+    unknown = [key for key in given if key not in known]
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, unknown, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), problems
+
+
+def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
+    try:
+        form.model_validate({key: value})
+    except ValidationError:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.processes
 #
 # Child processes, in any event loop.
@@ -9997,14 +12761,15 @@ class ChildProcess:
 
     async def connect(self) -> None:
         """Open the pipes; if that fails or is cancelled, end the process."""
-        given = self._process
-        pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
+        process = self._process
+        all_pipes = (process.stdin, process.stdout, process.stderr)
+        pipes = [pipe for pipe in all_pipes if pipe]  # those that are not yet opened
         try:
-            if given.stdin:
+            if process.stdin:
                 self.stdin = await self._open_writer(pipes.pop(0))
-            if given.stdout:
+            if process.stdout:
                 self.stdout = await self._open_reader(pipes.pop(0))
-            if given.stderr:
+            if process.stderr:
                 self.stderr = await self._open_reader(pipes.pop(0))
         except BaseException:
             self.kill_group()
@@ -10015,22 +12780,25 @@ class ChildProcess:
             raise
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait in a thread until the process has ended."""
         self._process.wait()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        """Return a stream of what the process writes into a pipe."""
         reader = StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: StreamReaderProtocol(reader), pipe
+            partial(StreamReaderProtocol, reader), pipe
         )
         self._opened.append(transport)
         return reader
 
     async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        """Return a stream to what the process reads from a pipe."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(
-            lambda: StreamReaderProtocol(StreamReader()), pipe
+            partial(StreamReaderProtocol, StreamReader()), pipe
         )
         self._opened.append(transport)
         return StreamWriter(transport, protocol, None, loop)
@@ -10170,16 +12938,16 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class _BubblewrapProcess:
-    """One run; bubblewrap writes the id of the first process inside to `told`."""
+    """One run; bubblewrap writes the id of the first process inside to a pipe."""
 
-    def __init__(self, process: ChildProcess, told: int) -> None:
-        """Watch `process`; `told` is read when it is needed."""
+    def __init__(self, process: ChildProcess, info_pipe: int) -> None:
+        """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
-        self._info_descriptor = told
+        self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
-        os.set_blocking(told, False)
+        os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
         """Return the memory of the processes and of empty files.
@@ -10189,12 +12957,7 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                root = f"/proc/self/fd/{first}/root"
-                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
-                statuses = (f"{root}/proc/{number}/status" for number in numbers)
-                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
-                held = sum(map(_read_process_memory, statuses))
-                return held + sum(map(_estimate_inode_memory, folders))
+                return _measure_root(f"/proc/self/fd/{first}/root")
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -10224,17 +12987,32 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
+def _measure_root(root: str) -> int:
+    """Return the bytes that processes and files below the root of a sandbox hold."""
+    size = 0
+    for number in os.listdir(f"{root}/proc"):
+        if number.isdigit():
+            size += _read_process_memory(f"{root}/proc/{number}/status")
+    for name in _WRITABLE_FOLDERS:
+        size += _estimate_inode_memory(f"{root}/{name}")
+    return size
+
+
 def _read_process_memory(path: str) -> int:
+    """Return the bytes that a process holds, by its status file in `/proc`."""
     with (
         suppress(FileNotFoundError, ProcessLookupError),
         open(path, encoding="utf-8", errors="replace") as lines,
     ):
-        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
-        return 1024 * sum(map(int, sizes))
+        kilobytes = [
+            int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
+        ]
+        return 1024 * sum(kilobytes)
     return 0  # it has just ended
 
 
 def _estimate_inode_memory(path: str) -> int:
+    """Return about how many bytes the files of a file system hold beside their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -10265,21 +13043,25 @@ class BubblewrapBackend:
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
-            _open_pipe() as (told, telling),
+            _open_pipe() as (info_pipe, info_end),
         ):
-            command += ["--seccomp", str(rules), "--info-fd", str(telling)]
+            command += ["--seccomp", str(rules), "--info-fd", str(info_end)]
             process = await start_process(
-                *(*command, str(self._python), "-I", "-c", program),
+                *command,
+                str(self._python),
+                "-I",
+                "-c",
+                program,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 env={},
-                pass_fds=(rules, telling),
+                pass_fds=(rules, info_end),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return _BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the contents of the sandbox; the last option makes its root read-only."""
@@ -10306,8 +13088,14 @@ def find_interpreters() -> list[Path]:
     """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
-    found = [own, *([Path(system)] if system else [])]
-    return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
+    candidates = [own]
+    if system:
+        candidates.append(Path(system))
+    interpreters: list[Path] = []
+    for path in candidates:
+        if path.exists() and path.resolve() not in interpreters:
+            interpreters.append(path.resolve())
+    return interpreters
 
 
 def _find_bwrap() -> str:
@@ -10330,6 +13118,7 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
     ends = os.pipe()
     try:
         yield ends
@@ -10340,6 +13129,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
     program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
@@ -10378,11 +13168,18 @@ _X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
-_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+_LOAD = 0x20
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+# linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_FIRST_ARGUMENT = 16
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | errno.EPERM
+_PASS = 0x7FFF0000
 
 
 def _build_seccomp_filter(machine: str) -> bytes:
@@ -10561,8 +13358,10 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
-NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
 
@@ -10573,16 +13372,16 @@ class Refused(Exception):
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         if kind == "folder":
-            os.mkdir(place)
+            os.mkdir(full_path)
         elif kind == "link":
-            os.symlink(rest, place)
+            os.symlink(rest, full_path)
         else:
-            with open(place, "wb") as file:
+            with open(full_path, "wb") as file:
                 copy(source, file, rest)
-            os.chmod(place, mode)
-            stamps[path] = stamp(os.lstat(place))
+            os.chmod(full_path, mode)
+            stamps[path] = stamp(os.lstat(full_path))
     return stamps
 
 
@@ -10626,35 +13425,38 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place, kind = os.path.join(WORK, path), kind_of(status)
+        full_path = os.path.join(WORK, path)
+        kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
-            self.manifest.append((kind, path, 0, os.readlink(place)))
+            self.manifest.append((kind, path, 0, os.readlink(full_path)))
         elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
-            os.chmod(place, mode)
+            os.chmod(full_path, mode)
             self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
             self.dropped.append(path)
-        files, disk = self.limits["files"], self.limits["disk"]
-        if len(self.manifest) > files:
-            raise Refused(f"it holds more than {files} files and folders")
-        if self.size > disk:
-            raise Refused(f"its files have more than {disk} bytes")
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        found, offset = [], 0
+        changed = []
+        offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 if self.stamps[path] != before.get(path):
-                    found.append((path, offset, size))
+                    changed.append((path, offset, size))
                 offset += size
-        return sorted(found)
+        return sorted(changed)
 
     def write(self, target: BufferedWriter) -> None:
         target.write(encode_line(self.manifest))
@@ -10671,11 +13473,11 @@ def encode_line(value: object) -> bytes:
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
-    place = os.path.normpath(os.path.join(WORK, path))
+    full_path = os.path.normpath(os.path.join(WORK, path))
     if follow:
-        real = os.path.realpath(place)
+        real = os.path.realpath(full_path)
     else:  # the link itself is meant
-        folder, name = os.path.split(place)
+        folder, name = os.path.split(full_path)
         real = os.path.join(os.path.realpath(folder), name)
     if os.path.commonpath((WORK, real)) != WORK:
         raise Refused(f"{path!r} is not in the workspace.")
@@ -10684,20 +13486,22 @@ def resolve_path(path: str, follow: bool = True) -> str:
 
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        by_name = {entry.name: entry for entry in entries}
     listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
         kind = kind_of(status)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
 
 
 def read_file(request: dict) -> dict:
     limit = request["limits"]["output"]
-    place = resolve_path(request["path"])
-    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+    full_path = resolve_path(request["path"])
+    with open(full_path, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
     whole = size <= limit
@@ -10706,15 +13510,15 @@ def read_file(request: dict) -> dict:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"given": os.path.relpath(place, WORK), "size": size}
+        return {"given": os.path.relpath(full_path, WORK), "size": size}
     return {"text": text, "whole": whole, "size": size}
 
 
 def write_file(request: dict) -> dict:
-    place = resolve_path(request["path"])
-    os.makedirs(os.path.dirname(place), exist_ok=True)
+    full_path = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(full_path), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
-    with open(place, "wb") as file:
+    with open(full_path, "wb") as file:
         file.write(content)
     return {"done": f"Wrote {len(content)} bytes."}
 
@@ -10731,23 +13535,26 @@ def make_folder(request: dict) -> dict:
 
 
 def remove(request: dict) -> dict:
-    place = resolve_path(request["path"], follow=False)
-    if place == WORK:
+    full_path = resolve_path(request["path"], follow=False)
+    if full_path == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
-    if os.path.isdir(place) and not os.path.islink(place):
-        remove_folder(place)
+    if os.path.isdir(full_path) and not os.path.islink(full_path):
+        remove_folder(full_path)
     else:
-        os.remove(place)
+        os.remove(full_path)
     return {"done": "Removed."}
 
 
 def remove_folder(folder: str) -> None:
-    for place, folders, files in os.walk(folder, topdown=False):
+    for parent, folders, files in os.walk(folder, topdown=False):
         for name in files:
-            os.remove(os.path.join(place, name))
+            os.remove(os.path.join(parent, name))
         for name in folders:
-            inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+            inner = os.path.join(parent, name)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
     os.rmdir(folder)
 
 
@@ -10799,7 +13606,8 @@ class ChildJob:
         try:
             while True:
                 child, code = os.wait()
-                status = code if child == self.child else status
+                if child == self.child:
+                    status = code
         except ChildProcessError:
             pass
         for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
@@ -10882,13 +13690,13 @@ def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
-        told = json.dumps({"json": value}, allow_nan=False)
+        text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        told = json.dumps({"repr": repr(value)})
-    if len(told) > limit:  # a character of the repr may take twelve in JSON
-        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
-        target.write(told)
+        target.write(text)
 
 
 def set_limits(limits: dict) -> None:
@@ -10903,9 +13711,11 @@ def set_limits(limits: dict) -> None:
         ("CORE", 0),
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, most = resource.getrlimit(kind)
-        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (least, least))
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def describe(_: dict) -> dict:
@@ -11035,6 +13845,7 @@ class SandboxReply(NamedTuple):
 
 
 def _max_line_bytes(limits: SandboxLimits) -> int:
+    """Return how long the JSON line of an answer may be: three outputs, and names."""
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
@@ -11049,13 +13860,17 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
             return None
         archive = file.tell()
         has_archive = bool(file.readline())
-        begin, end = file.tell(), path.stat().st_size
+        begin = file.tell()
+        end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
     return SandboxReply(answer, archive if has_archive else None, changed)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    for entry in changed if isinstance(changed, list) else ():
+    """Yield the files that a reply names, if they lie between `begin` and `end`."""
+    if not isinstance(changed, list):
+        return
+    for entry in changed:
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
@@ -11098,22 +13913,21 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = (
-            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
-        )
-        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
-        self._processes.add(cell)
-        talk = _SandboxRun(cell, self._limits)
+        fields = {**request, "limits": self._limits._asdict()}
+        line = json.dumps(fields).encode() + b"\n"
+        process = await self._backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(process)
+        run = _SandboxRun(process, self._limits)
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await talk.communicate(line, archive, spool)
+            await run.communicate(line, archive, spool)
         finally:
-            self._processes.discard(cell)
-            await talk.end()
+            self._processes.discard(process)
+            await run.end()
         reply = _read_reply(spool, self._limits)
         if reply is None:
-            raise SandboxReplyMissing(talk.stderr_text())
+            raise SandboxReplyMissing(run.stderr_text())
         return reply
 
     async def check_confinement(self, spool: Path) -> None:
@@ -11128,8 +13942,9 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
-        if holes := list(_find_confinement_gaps(reply.answer)):
-            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
+        gaps = list(_find_confinement_gaps(reply.answer))
+        if gaps:
+            raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -11139,16 +13954,18 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
+    """One request to a sandbox that runs, and its answer."""
 
-    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
-        process = cell.process
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        self._process, self._limits = cell, limits
-        self._stdin, self._stdout = process.stdin, process.stdout
-        self._stderr = process.stderr
+    def __init__(self, sandbox: SandboxProcess, limits: SandboxLimits) -> None:
+        child = sandbox.process
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        self._process = sandbox
+        self._limits = limits
+        self._stdin = child.stdin
+        self._stdout = child.stdout
+        self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
         self._stderr_task = asyncio.create_task(self._read_stderr())
@@ -11159,38 +13976,45 @@ class _SandboxRun:
         """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
-        answering = asyncio.create_task(self._read_stdout(spool))
-        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
-        self._tasks = [answering, telling]
-        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
+        reading = asyncio.create_task(self._read_stdout(spool))
+        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [reading, sending]
+        await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
             self._check_memory()
-        answering.result()
+            await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        reading.result()
 
     def _check_memory(self) -> None:
-        most = self._limits.memory
+        """Raise RunStopped if the sandbox holds more memory than it may."""
+        max_bytes = self._limits.memory
         try:
             size = self._process.measure_memory()
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
-        if size > most:
+        if size > max_bytes:
             raise RunStopped(
-                f"its processes and files held more than {most} bytes of memory"
+                f"its processes and files held more than {max_bytes} bytes of memory"
             )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
+        """Store the answer in a file; raises RunStopped if it is too long."""
+        bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            while piece := await self._stdout.read(_READ_BYTES):
-                left -= file.write(piece)
-                if left < 0:
+            piece = await self._stdout.read(_READ_BYTES)
+            while piece:
+                bytes_left -= file.write(piece)
+                if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
+                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
-            if not (piece := await self._stderr.read(_STDERR_BYTES)):
+            piece = await self._stderr.read(_STDERR_BYTES)
+            if not piece:
                 return
             self._stderr_text += piece
 
@@ -11217,19 +14041,28 @@ class _SandboxRun:
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
+    """Send the request, then the stored workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
+            await _send_archive(stdin, archive)
         await stdin.drain()
         stdin.close()
 
 
+async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
+    """Send a stored workspace piece by piece."""
+    with archive.path.open("rb") as file:
+        file.seek(archive.start)
+        piece = file.read(_READ_BYTES)
+        while piece:
+            stdin.write(piece)
+            await stdin.drain()
+            piece = file.read(_READ_BYTES)
+
+
 async def _drain(stream: StreamReader) -> None:
+    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -11243,11 +14076,12 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
+def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a sandbox does not confine as it has to."""
     for name, value in _EXPECTED_CONFINEMENT.items():
-        if found.get(name) != value:
+        if confinement.get(name) != value:
             yield name
-    if not found.get("user"):
+    if not confinement.get("user"):
         yield "user"
 
 
@@ -11321,6 +14155,10 @@ class SandboxFile(NamedTuple):
     path: Path
 
 
+_MAX_REMEMBERED_FILES = 1000
+"""Files of one chat, handed out or received: empty ones would need no disk."""
+
+
 class Workspace:
     """What one chat keeps."""
 
@@ -11329,12 +14167,18 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
-        self.received: set[str] = set()
-        """The ids of the attached files that were put into it."""
+        self.received: dict[str, None] = {}
+        """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
+
+    def add_received(self, file_id: str) -> None:
+        """Remember that an attached file was put into it."""
+        self.received[file_id] = None
+        if len(self.received) > _MAX_REMEMBERED_FILES:
+            del self.received[next(iter(self.received))]
 
     def _new_path(self) -> Path:
         return self._folder / str(next(self._numbers))
@@ -11371,6 +14215,7 @@ class Workspace:
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
         path = self._new_path()
         _copy_slice(part, spool, path)
         name = printable_name(part.name)
@@ -11382,8 +14227,9 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
+        """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk:
+        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
@@ -11448,7 +14294,7 @@ class WorkspacePool:
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 
@@ -11580,12 +14426,13 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
-    for key, value in given.items():
+    _, properties = _TOOLS[name]
+    values = {key: arguments.get(key) for key in properties}
+    for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
-    return {"operation": operation, **given}
+    operation = "run" if "code" in values else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **values}
 
 
 _STOP_SENTENCES = {
@@ -11623,8 +14470,8 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            told = f"It is no text; the user is shown the file of {size} bytes."
-            return SandboxResult(told, files=files)
+            text = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
@@ -11632,28 +14479,36 @@ def _build_sandbox_result(
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
+    """Return what the model reads of a run, as JSON."""
     answer = reply.answer
-    told = {
+    report = {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),
         "files": [part.name for part in reply.changed],
     }
-    return _dump_json({**told, "note": notes} if notes else told)
+    if notes:
+        report["note"] = notes
+    return _dump_json(report)
 
 
 def _read_result_value(result: object) -> object:
     """Return the value of the last expression, or its repr."""
+    if not result:
+        return None
     try:
-        wire = json.loads(str(result)) if result else {}
+        value = json.loads(str(result))
     except (ValueError, RecursionError):
         return None
-    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value.get("json", value.get("repr"))
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a sentence for each unexpected event."""
-    if stopped := answer.get("stopped"):
+    stopped = answer.get("stopped")
+    if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
@@ -11663,12 +14518,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
             f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
             "it was before."
         )
-    if dropped := answer.get("dropped"):
+    dropped = answer.get("dropped")
+    if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file goes on: it has {answer.get('size')} bytes.]"
-    if more := answer.get("more") or answer.get("unlisted"):
-        yield f"{more} more are not listed."
+    unlisted = answer.get("more") or answer.get("unlisted")
+    if unlisted:
+        yield f"{unlisted} more are not listed."
 
 
 def _dump_json(value: object) -> str:
@@ -11686,6 +14543,10 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
+def _drop_line(line: str) -> None:
+    """Write no log."""
+
+
 class SandboxTools:
     """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
@@ -11693,7 +14554,7 @@ class SandboxTools:
         self,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = str,
+        log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one."""
@@ -11742,9 +14603,12 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            path = printable_name(name)[-80:]
-            wire = {"path": path, "content": content.hex(), "id": file_id}
-            return {"operation": "receive", **wire}
+            return {
+                "operation": "receive",
+                "path": printable_name(name)[-80:],
+                "content": content.hex(),
+                "id": file_id,
+            }
 
         return await self._answer(chat_id, build)
 
@@ -11763,16 +14627,16 @@ class SandboxTools:
                 if request is None:
                     return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
-        except _SandboxCallFailed as failed:
-            reason = str(failed)
+        except _SandboxCallFailed as error:
+            reason = str(error)
         except SandboxClosed:
             reason = "The sandbox was closed."
         except RunStopped as stopped:
             reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
-        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
-            self._log(f"A run in the sandbox gave no answer: {silent}")
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
+            self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
         return SandboxResult(f"Error: {reason}", failed=True)
 
@@ -11789,6 +14653,7 @@ class SandboxTools:
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
     ) -> SandboxResult:
+        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
             files = workspace.export_files(
@@ -11796,13 +14661,14 @@ class SandboxTools:
             )
             workspace.store_archive(spool, reply)
             if "id" in request:
-                workspace.received.add(request["id"])
+                workspace.add_received(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for; None without one."""
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
@@ -11818,11 +14684,13 @@ class SandboxTools:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
-        except (OSError, BadZipFile) as broken:
-            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+        except (OSError, BadZipFile) as error:
+            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
-        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        packages = sorted(
+            path.name.partition("-")[0] for path in folder.glob("*.dist-info")
+        )
+        self._packages = f", also the packages {', '.join(packages)[:1000]}"
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
@@ -11901,13 +14769,13 @@ class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
-    know; `goes_on` says that the agent is called again for the next round.
+    know; `continues` says that the agent is called again for the next round.
     """
 
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
-    goes_on: bool = False
+    continues: bool = False
 
 
 class ContextSource(NamedTuple):
@@ -11939,6 +14807,11 @@ class NewMessage(NamedTuple):
     format: Literal["markdown", "text"] = "markdown"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
@@ -11953,12 +14826,15 @@ class RunMetadata(NamedTuple):
 
     def describe(self) -> str:
         """Return the line that people read."""
-        rounds, calls = self.rounds, self.tool_calls
-        price = f", {format_money(self.price)}" if self.price else ""
-        return (
-            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
-        )
+        parts = [
+            plural(self.rounds, "round"),
+            plural(self.tool_calls, "tool call"),
+            f"{self.usage.total:,} tokens",
+            f"{self.latency:.1f} s",
+        ]
+        if self.price:
+            parts.append(format_money(self.price))
+        return ", ".join(parts)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -12009,6 +14885,10 @@ AgentEvent = RunEvent | AgentOnlyEvent
 #
 # The interfaces that connect the agent to users, tools, models, listeners and presets.
 # --------------------------------------------------------------------------------------
+
+
+def ignore(event: object) -> None:
+    """Do nothing: for events, lines or results that nobody waits for."""
 
 
 class UserInterface(Protocol):
@@ -12192,6 +15072,11 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
+
+
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
@@ -12199,7 +15084,7 @@ class AgentRequest(NamedTuple):
     messages, `context` what the model gets to read, `notices` what an administrator
     reads above the answer where it `is_new`. `chat` names the user and the chat for which
     approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends. `secret` is the API key, or the server's own without one.
+    the answer ends.
     """
 
     strategy: str
@@ -12216,22 +15101,26 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = repr
-    secret: str = ""
+    on_end: Callable[[RunMetadata], object] = ignore
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of its secret.
+        """Signs what the messages carry of an answer, with a key made of the API key.
 
-        All copies of the pipeline have the API key, and no caller.
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
         """
-        return signer(
-            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
-        )
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)
 
 
 # --------------------------------------------------------------------------------------
@@ -12259,6 +15148,8 @@ class RunTotals:
         self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
         """Of tasks, since it was last taken."""
+        self.stop: RunDone | None = None
+        """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
@@ -12278,21 +15169,28 @@ class RunTotals:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this call, without earlier rounds."""
-        return self.usages[self._earlier_usage is not None :]
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]  # the first are the earlier rounds together
 
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        most = self._budget.seconds
-        return max(0.0, most - self.seconds) if most > 0 else None
+        limit = self._budget.seconds
+        if limit <= 0:
+            return None
+        return max(0.0, limit - self.seconds)
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
         """Add the sums of earlier rounds."""
-        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
+        self.rounds = rounds
+        self.calls = calls
+        self._earlier_usage = usage
         self._started_at -= seconds
-        self.usages += [usage] if usage else []
+        if usage is not None:
+            self.usages.append(usage)
 
     def add_turn(self, ended: RunDone) -> None:
         """Add the usage of one answer of the model."""
@@ -12301,12 +15199,19 @@ class RunTotals:
         self.usages += ended.usages
         if self._parent:
             self._parent.add_delegated(ended)
+            if ended.ending.code == MISALIGNMENT:
+                self._parent.stop = ended
 
     def add_delegated(self, ended: RunDone) -> None:
         """Add the usage of one answer of a task."""
         self.usage = add_usage(self.usage, ended.usage)
         self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
         self.usages += ended.usages
+
+    @property
+    def safety_stop(self) -> RunDone | None:
+        """How a task of this answer was stopped: nothing of the answer may go on."""
+        return self._parent.safety_stop if self._parent else self.stop
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -12327,20 +15232,26 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        most = self._budget.rounds
-        if number > most or number == most > 1:
-            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
-        used_up = self._exhausted_limit()
-        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+        rounds = self._budget.rounds
+        is_last_of_many = number == rounds and rounds > 1
+        if number > rounds or is_last_of_many:
+            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
+        exhausted = self._exhausted_limit()
+        if not exhausted:
+            return ""
+        return f"{exhausted} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        if used_up := self._parent and self._parent._exhausted_limit():
-            return used_up
-        _, seconds, tokens = self._budget
+        """Return which limit is reached, that of the parent first; empty for none."""
+        if self._parent:
+            exhausted = self._parent._exhausted_limit()
+            if exhausted:
+                return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({seconds:g} s) reached."
-        if 0 < tokens <= self.total_usage.total:
-            return f"Token limit ({tokens}) reached."
+            return f"Time limit ({self._budget.seconds:g} s) reached."
+        max_tokens = self._budget.tokens
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
+            return f"Token limit ({max_tokens}) reached."
         return ""
 
 
@@ -12355,14 +15266,19 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
-        self._round, self._outer, self._prefix = "", "", ""
+        self._round = ""
+        """The id of the round that began last."""
+        self._outer = ""
+        """Of a task, the round that began it."""
+        self._prefix = ""
         self._tasks = count(1)
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
         """Return a log for a task, whose steps are those of the round at this moment."""
         log = copy(self)
-        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._outer = self._round
+        log._prefix = f"TASK {next(self._tasks)} > "
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
@@ -12397,12 +15313,20 @@ class StepLog:
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        label, parent = f"{self._prefix}{label}", parent or self._outer
-        name = f"{parent}/{len(self._started) + 1}" if parent else label
-        self._round = name if kind == "round" else self._round
-        detail = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, detail)
-        self._started[name] = (step, monotonic_seconds())
+        label = f"{self._prefix}{label}"
+        parent = parent or self._outer
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        if kind == "round":
+            self._round = step_id
+        step = StepStarted(
+            id=step_id,
+            parent=parent,
+            kind=kind,
+            label=label,
+            may_call=may_call,
+            detail=detail if self._debug else "",
+        )
+        self._started[step_id] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -12414,19 +15338,31 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        seconds = monotonic_seconds() - self._started[step.id][1]
-        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
-        parent = self._started.get(step.parent)
-        prefix = f"{parent[0].label} > " if parent else ""
-        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        _, started_at = self._started[step.id]
+        ended = StepEnded(
+            step=step,
+            seconds=monotonic_seconds() - started_at,
+            usage=usage,
+            failed=failed,
+            detail=detail if self._debug else "",
+        )
+        line = format_step(ended)
+        if step.parent in self._started:
+            parent, _ = self._started[step.parent]
+            line = f"{parent.label} > {line}"
+        if step.detail:
+            line = f"{line} {step.detail}"
+        self._log(line)
         return ended
 
 
 def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
-    notes += [f"{ended.usage.total:,} tokens"] if ended.usage else []
-    notes += ["failed"] if ended.failed else []
+    if ended.usage:
+        notes.append(f"{ended.usage.total:,} tokens")
+    if ended.failed:
+        notes.append("failed")
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
@@ -12445,41 +15381,50 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique = {
+    unique_rows = {
         json.dumps(row, sort_keys=True, default=str): row
         for row in rows
         if row is not None
     }
-    found = [
-        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
-    ]
-    return list(dict.fromkeys(source for source in found if source.text.strip()))
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
 def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
     if isinstance(row, str):
         return ContextSource(default_name, row)
     entry = as_mapping(row)
-    more = {**as_mapping(entry.get("metadata")), **entry}
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or default_name,
-        _first_text_field(entry, _TEXT_KEYS)
-        or json.dumps(row, ensure_ascii=False, default=str),
-        _first_text_field(more, _URL_KEYS),
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (as_text(row.get(key)) for key in keys)
-    return next((text for text in texts if text.strip()), "")
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
 
 
 _DEFAULT_WINDOW_TURNS = 10
@@ -12499,17 +15444,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     A turn is a message of the user with all that follows it. System messages before the
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
-    most = _parse_window(policy.strip())
+    window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
-    if not most or len(starts) <= most:
+    if window == 0 or len(starts) <= window:
         return _MemoryWindow(messages)
-    first, kept_from = starts[0], starts[-most]
-    head = [each for each in messages[:first] if each.get("role") == "system"]
-    dropped = len(starts) - most
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
-        [*head, *messages[kept_from:]],
-        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
         "and its earlier reasoning are lost.",
     )
@@ -12527,28 +15473,31 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the messages that the user wrote.
+    """Return the indexes of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    places = enumerate(messages)
-    return [
-        place
-        for place, message in places
-        if message.get("role") == "user"
-        and not (place > 0 and _has_tool_images(messages[place - 1], message))
-    ]
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
 
 
-def _has_tool_images(previous: Message, message: Message) -> bool:
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
     content = message.get("content")
-    part = content[0] if isinstance(content, list) and content else content
-    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
-    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -12586,17 +15535,19 @@ def resolve_host_call(call: Item) -> Item:
     """
     if call.get("name") != CALL_TOOL:
         return call
-    given = parse_json_object(call.get("arguments")) or {}
-    name = given.get("tool_name")
-    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
         return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
     if not isinstance(name, str):
         return call
-    return {**call, "name": name, "arguments": given["params"]}
+    return {**call, "name": name, "arguments": arguments["params"]}
 
 
-_LONGEST_ID = 200
-"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
@@ -12607,9 +15558,9 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     server.
     """
     names: list[str] = []
-    for place, sign in enumerate(name[:_LONGEST_ID]):
-        if sign == "_" and name[:place] in tool_ids:
-            prefix = name[: place + 1]
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
             rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
             names += [rest, prefix + rest]  # the own name may begin like the id
     return names
@@ -12703,13 +15654,15 @@ class GuardedTools:
         return result
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
         call = {"name": name, "arguments": text}
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -12726,11 +15679,15 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
-        if options and value is not None and _option_text(value) not in options:
-            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
 
 
@@ -12738,14 +15695,16 @@ def _read_options(node: object) -> list[str]:
     """Return the allowed values: `enum` of JSON Schema, or `options`."""
     schema = as_mapping(node)
     options = schema.get("enum") or schema.get("options")
-    return list(map(_option_text, as_list(options)))
+    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: Any) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
 
 
 # --------------------------------------------------------------------------------------
@@ -12780,8 +15739,16 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+    """Return the words of a name, in small letters: `deleteFile` has two."""
+    spaced = ""
+    for character in name:
+        if character.isupper():
+            spaced += f" {character.lower()}"
+        elif character.isalnum():
+            spaced += character
+        else:
+            spaced += " "
+    return spaced.split()
 
 
 _TARGET_WORD = re.compile(
@@ -12793,11 +15760,17 @@ _TARGET_WORD = re.compile(
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say what a tool works on."""
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+        if value is not None and _names_target(name)
     }
+
+
+def _names_target(name: str) -> bool:
+    """Say whether a word of an argument's name is one for a target."""
+    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
 
 
 MAX_QUESTIONS = 3
@@ -12808,16 +15781,18 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_ALLOW = "Allow"
+_ALLOW_CHAT = "Allow for this chat"
+_DENY = "Deny"
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of an approval of a call; its place is a call's id or a chat."""
-    call = [place, name, _without_nulls(arguments)]
+def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+    call = [scope, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -12829,7 +15804,8 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
-    name, arguments = str(call["name"]), parse_arguments(call)
+    name = str(call["name"])
+    arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
@@ -12839,15 +15815,17 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    shown = json.dumps(target, ensure_ascii=False, default=str)
-    given = f"with {shown}" if target else "whatever it is given"
-    text = f"Make every call of {name} in this chat, {given}."
+    if target:
+        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
+    else:
+        condition = "whatever it is given"
+    text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = list(map(_build_question, requests))
+    questions = [_build_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
     arguments = {"questions": questions, "allow_other": False}
@@ -12902,31 +15880,39 @@ def _without_nulls(value: Any) -> Any:
     """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
-            key: _without_nulls(one) for key, one in value.items() if one is not None
+            key: _without_nulls(inner)
+            for key, inner in value.items()
+            if inner is not None
         }
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
 
 
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
+    """Return a question in the form of the host's `ask_user`."""
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    # The page recommends the first (tools/builtin.py, ask_user).
+    options = [
+        {"label": _DENY, "description": "Do not make this call."},
+        {"label": _ALLOW, "description": "Make this call, once."},
+    ]
     if request.coverage:
-        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    deny = [{"label": _DENY, "description": "Do not make this call."}]
+        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
-        "options": deny + allow,
+        "options": options,
         "allow_other": False,
     }
 
 
 def _truncate_question(text: str) -> str:
+    """Return a text that the host shows whole, with a note if it was cut."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -12938,16 +15924,20 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
+    """Return the confirmation ids of the questions in a call of `ask_user`."""
     text = as_mapping(call.get("function")).get("arguments")
     rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
 def _read_decision(answer: object) -> Decision:
+    """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     if label == _ALLOW:
         return "once"
-    return "chat" if label == _ALLOW_CHAT else "deny"
+    if label == _ALLOW_CHAT:
+        return "chat"
+    return "deny"
 
 
 # --------------------------------------------------------------------------------------
@@ -12998,25 +15988,28 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
+    turns = _read_turns(run, sign)
     answers = read_confirmations(run)
-    left = drop_question_calls(run)
-    outputs = _read_outputs(left)
-    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    closed = drop_question_calls(run)
+    outputs = _read_outputs(closed)
+    calls: list[Mapping[str, Any]] = []
+    round_count = 0
+    for message in closed:
+        calls_of_round = read_tool_calls(message)
+        if calls_of_round:
+            round_count += 1
+            calls += calls_of_round
     open_turn = _find_open_turn(turns, outputs, answers)
+    if open_turn:
+        round_count += 1
     return EarlierRounds(
-        rounds=len(groups) + bool(open_turn),
-        calls=sum(map(len, groups)),
+        rounds=round_count,
+        calls=len(calls),
         usage=_sum_usage(turns),
-        seconds=sum(map(_read_seconds, turns)),
-        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        seconds=sum(_read_seconds(turn) for turn in turns),
+        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
-        signed_calls=tuple(
-            item
-            for turn in (turns if answers else ())
-            for item, _ in turn.items
-            if is_call(item) and item.get("name")
-        ),
+        signed_calls=_find_signed_calls(turns) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -13026,12 +16019,42 @@ def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
-    rows = (message.get(DETAILS_FIELD) for message in messages)
-    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
-    styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    found = (one for note in notes for one in styles if one == note.get("style"))
-    allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return next(found, None), frozenset(map(str, allowed))
+    style: ChosenStyle | None = None
+    permissions: set[str] = set()
+    for turn in _read_turns(messages, sign):
+        style = style or _read_style(turn)
+        permissions.update(
+            str(permission) for permission in as_list(turn.notes.get("allowed"))
+        )
+    return style, frozenset(permissions)
+
+
+def _read_style(turn: DetailTurn) -> ChosenStyle | None:
+    """Return the style of policies that an answer noted."""
+    match turn.notes.get("style"):
+        case "full":
+            return "full"
+        case "lean":
+            return "lean"
+    return None
+
+
+def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
+    """Return the answers of the model that messages carry as details."""
+    turns: list[DetailTurn] = []
+    for message in messages:
+        turns += read_details(message.get(DETAILS_FIELD), sign)
+    return turns
+
+
+def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
+    """Return the calls that this pipeline signed: only those kept their names."""
+    return tuple(
+        item
+        for turn in turns
+        for item, _ in turn.items
+        if is_call(item) and item.get("name")
+    )
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -13048,52 +16071,74 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(item for item, _ in turns[-1].items) if turns else ()
+    """Return the items of the last answer if its calls wait for these approvals."""
+    if not (turns and answers):
+        return ()
+    items = tuple(item for item, _ in turns[-1].items)
     calls = [item for item in items if is_call(item)]
-    answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
-    is_ours = bool(calls) and all(call.get("name") for call in calls)
-    return items if answers and is_ours and not answered else ()
+    if not calls or any(call.get("call_id") in outputs for call in calls):
+        return ()
+    # A call that this pipeline did not sign has no name: nothing continues with it.
+    if not all(call.get("name") for call in calls):
+        return ()
+    return items
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    """Return the tokens of all answers; None if none noted any."""
     usage: Usage | None = None
     for turn in turns:
-        given = as_mapping(turn.notes.get("usage"))
-        fields = ((name, given.get(name)) for name in Usage._fields)
-        counts: dict[str, Any] = {
-            k: v for k, v in fields if isinstance(v, int) and v >= 0
-        }
-        usage = add_usage(usage, Usage(**counts) if counts else None)
+        usage = add_usage(usage, _read_usage(turn))
     return usage
 
 
+def _read_usage(turn: DetailTurn) -> Usage | None:
+    """Return the tokens that an answer noted; None if it noted none."""
+    noted = as_mapping(turn.notes.get("usage"))
+    counts: dict[str, Any] = {}
+    for name in Usage._fields:
+        count = noted.get(name)
+        if isinstance(count, int) and count >= 0:
+            counts[name] = count
+    return Usage(**counts) if counts else None
+
+
 def _read_seconds(turn: DetailTurn) -> float:
+    """Return the seconds that an answer noted; 0 for anything else."""
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
 
 def _find_failed_calls(
-    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+    calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in chain.from_iterable(groups):
+    """Yield the calls of the host's tools that failed."""
+    for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {key: function.get(key) for key in ("name", "arguments")}
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
-    return (row for row in rows if isinstance(row, dict))
+    """Yield the calls of our own tools that failed, which answers noted."""
+    for turn in turns:
+        for call in as_list(turn.notes.get("failed")):
+            if isinstance(call, dict):
+                yield call
 
 
 def _is_failed_output(text: str) -> bool:
+    """Say whether an output is that of a failed call, ours or the host's."""
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
     if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
-    return list(parse_json_object(text) or ()) == ["error"]
+    output = parse_json_object(text)
+    return output is not None and output.keys() == {"error"}
 
 
 # --------------------------------------------------------------------------------------
@@ -13183,13 +16228,12 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
     """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
-    given = parse_json_object(text)
-    if given is None:
+    policies = parse_json_object(text)
+    if policies is None:
         return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
     return {
-        key: given[key]
-        for key in (*_POLICY_TAGS, "extra_policy")
-        if as_text(given.get(key)).strip()
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
     }
 
 
@@ -13198,7 +16242,9 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
 
 
@@ -13241,33 +16287,47 @@ def find_preset(name: str, folder: str = "") -> Guide:
     if not name:
         return Guide(system_prompt="")
     path = _find_preset_file(name, folder)
-    try:
-        return _read_preset_file(path) if path else _PRESETS[name]
-    except (OSError, ValueError):
-        problem = "cannot be read as a preset"
-    except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
-    raise InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
+    if path:
+        return _read_preset_file(name, path)
+    if name in _PRESETS:
+        return _PRESETS[name]
+    known_names = ", ".join(_PRESETS)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
     )
 
 
 def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
     if not folder.strip():
         return ""
-    home = realpath(folder.strip())
+    folder_path = realpath(folder.strip())
     try:
-        path = realpath(join(home, f"{name}.json"))
+        path = realpath(join(folder_path, f"{name}.json"))
         getsize(path)
     except (OSError, ValueError):
         return ""
-    return path if commonpath((home, path)) == home else ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
 
 
-def _read_preset_file(path: str) -> Guide:
-    with open(path, encoding="utf-8") as file:
-        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -13322,14 +16382,17 @@ class _ResultPart(NamedTuple):
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     """Return whether a tool failed, and its parts; raises InvalidRequest."""
-    failed, content = False, result
+    failed = False
+    content = result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
-        failed, content = result.get("isError") is True, result["content"]
+        failed = result.get("isError") is True
+        content = result["content"]
     rows = as_list(content)
-    if rows and all(map(_is_part, rows)):
-        return failed, list(map(_convert_part, rows))
-    text = result if isinstance(result, str) else _format_response(result)
-    return failed, [_ResultPart(text)]
+    if rows and all(_is_part(row) for row in rows):
+        return failed, [_convert_part(row) for row in rows]
+    if isinstance(result, str):
+        return failed, [_ResultPart(result)]
+    return failed, [_ResultPart(_format_response(result))]
 
 
 def _is_part(row: object) -> bool:
@@ -13337,11 +16400,14 @@ def _is_part(row: object) -> bool:
 
 
 def _format_response(value: object) -> str:
+    """Return a value that is no text as the model reads it."""
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
-    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
+    """Convert a part of one of the known types; raises InvalidRequest."""
+    name = _read_text_field(part, "name")
+    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -13353,29 +16419,30 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "image":
-            mime = mime or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), mime, name)
+            media_type = media_type or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = shorten_name(basename(name)) or "file"
-    kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(own, kind, content))
-    begin = _IMAGE_SIGNATURES[kind]
-    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    seen = url if begin and content.startswith(begin) else ""
-    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
+    file_name = shorten_name(basename(name)) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _decode_base64(data: object) -> bytes:
+    """Return bytes, or those of a base64 text; raises InvalidRequest."""
     if isinstance(data, bytes):  # a tool of this program
         return data
     try:
@@ -13386,10 +16453,13 @@ def _decode_base64(data: object) -> bytes:
 
 def _quote_text(content: bytes) -> str:
     """Return a short text as a block of code; empty for anything else."""
-    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
-    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+    if not content or len(content) > _MAX_SHOWN_BYTES:
         return ""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    text = content.decode("utf-8", "replace")
+    if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
+        return ""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"\n\n{fence}\n{text}\n{fence}"
 
 
@@ -13418,23 +16488,39 @@ class OwnTools:
         texts: list[str] = []
         notes: list[str] = []
         for part in parts:
-            text, note = part.text, ""
-            if part.file:
-                text, note = await self._give_file(part.file, len(notes))
+            if part.file is None:
+                texts.append(part.text)
+                continue
+            text, note = await self._give_file(part.file, len(notes))
             texts.append(text)
-            notes += [note] * bool(note)
-        images = [part.image for part in parts if part.image]
-        card = {"images": images, "notes": notes}
-        text = "\n".join(texts)
-        seen = list(filter(None, map(self._build_image, parts)))
-        output = [{"type": "input_text", "text": text}, *seen] if seen else text
-        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+            if note:
+                notes.append(note)
+        output = self._build_output("\n".join(texts), parts)
+        return ToolResult(output, failed, _build_card(parts, notes))
 
-    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
-        """Return what the model and the user read of a file; store it if possible."""
-        if given >= _MAX_FILES:
+    def _build_output(
+        self, text: str, parts: Sequence[_ResultPart]
+    ) -> str | list[Item]:
+        """Return what the model gets: a text, with pictures if it may see any."""
+        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        if not images:
+            return text
+        return [
+            {"type": "input_text", "text": text},
+            *(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+                for url in images
+            ),
+        ]
+
+    async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
+        """Return what the model and the user read of a file; store it if possible.
+
+        `file_count` files of the call went to the user already.
+        """
+        if file_count >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
-        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        name = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)  # as Markdown shows it
         text = (
             f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
         )
@@ -13445,17 +16531,26 @@ class OwnTools:
         except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
-            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
-        return f"{text} is sent to the user.", f"[{shown}]({path})"
+        return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _build_image(self, part: _ResultPart) -> Item | None:
-        """Return a picture for the model; None if it has seen enough of them."""
-        self._images_left -= bool(part.seen)
-        self._characters_left -= len(part.seen)
-        if not part.seen or min(self._images_left, self._characters_left) < 0:
-            return None
-        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
+    def _may_see(self, url: str) -> bool:
+        """Count a picture; say whether the model may still see one of its size."""
+        self._images_left -= 1
+        self._characters_left -= len(url)
+        return self._images_left >= 0 and self._characters_left >= 0
+
+
+def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows beside a call."""
+    card: dict[str, Any] = {}
+    images = [part.image for part in parts if part.image]
+    if images:
+        card["images"] = images
+    if notes:
+        card["notes"] = list(notes)
+    return card
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -13502,47 +16597,59 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona, sign = request.persona, request.sign
-    earlier = read_earlier_rounds(request.messages, sign)
-    noted_style, permissions = read_chat_notes(request.messages, sign)
+    persona = request.persona
+    earlier = read_earlier_rounds(request.messages, request.sign)
+    noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items, cut = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier, sign
+    origin = origin_at(model.family, request.endpoint)
+    system_text, items, cut_note = _build_history(
+        messages, origin, earlier, request.sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
-    built = build_request(
+    first_request = build_request(
         model,
         _build_instructions(persona, style, system_text, sources),
         [*build_memory_items(persona.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
-    host_schemas = {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.schemas
-    }
-    shown = () if earlier.is_continuation else sources
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        name = names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
     return PreparedRun(
-        model,
-        built,
-        names,
-        own,
-        host_schemas,
-        earlier,
-        style,
-        shown,
-        cut or memory.note,
-        permissions,
+        model=model,
+        request=first_request,
+        names=names,
+        own_tools=own_tools,
+        host_schemas=host_schemas,
+        earlier_rounds=earlier,
+        style=style,
+        sources=() if earlier.is_continuation else sources,
+        note=cut_note or memory.note,
+        permissions=permissions,
     )
 
 
+def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+    """Say whether a request has only what the administrator's valves set.
+
+    Tools are those of the chat; what a caller may set is in the body.
+    """
+    sent = prepared.request
+    body = {"temperature": request.persona.guide.temperature}
+    text = sent.instructions or ""
+    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
 def _resolve_calling_model(name: str) -> ResolvedModel:
+    """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)
     if not model.facts.functions:
         raise InvalidRequest(
@@ -13559,24 +16666,34 @@ def _build_history(
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
-    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    system_text, parts = parse_messages(drop_question_calls(closed))
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, sign)
+    system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    is_readable = maker is not None and reader.can_decrypt(maker)
+    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
-    last = max(place for place, details in rows if read_details(details, sign))
-    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
-    return [*messages[:last], bare, *messages[last + 1 :]]
+    """Return the messages without the details of the last answer that has any."""
+    last = max(
+        index
+        for index, message in enumerate(messages)
+        if read_details(message.get(DETAILS_FIELD), sign)
+    )
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
     if not query.strip():
         return messages
     starts = find_turn_starts(messages)
@@ -13588,8 +16705,11 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         for part in as_list(messages[last].get("content"))
         if as_mapping(part).get("type") not in ("text", "input_text")
     ]
-    text: Any = [{"type": "text", "text": query}, *others] if others else query
-    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _build_instructions(
@@ -13598,27 +16718,31 @@ def _build_instructions(
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
+    """Return the system instruction, then the context."""
     texts = (persona.guide.system_prompt, persona.instruction, system_text)
-    base = "\n\n".join(filter(None, map(str.strip, texts)))
-    text = build_system_instruction(base, persona.overrides, style)
-    return "\n\n".join(filter(None, (text, format_context(sources))))
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(base, persona.overrides, style)
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
     """Return the host's tools and ours; ours win over one of the same name.
 
-    Of too many the last are left out: those of our servers.
+    Of too many the last are left out.
     """
-    log, own_tools = request.log, request.own_tools.tools
-    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
-    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
+    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+    )
     functions = [
         tool
-        for tool in merge_tools(hosts, ours)
+        for tool in merge_tools(host_tools, own_tools)
         if tool.get("type") in ("function", "custom")
     ]
-    if extra := functions[_MAX_TOOLS:]:
-        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+    excess = len(functions) - _MAX_TOOLS
+    if excess > 0:
+        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
         functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
@@ -13628,10 +16752,16 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
-    default = {"temperature": request.persona.guide.temperature}
-    return {**default, **given, "tool_choice": choice if tools else None}
+    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    for key, value in request.body.items():
+        if value is not None:
+            body[key] = value
+    body["tool_choice"] = None
+    if tools:
+        body["tool_choice"] = responses_tool_choice(
+            request.body.get("tool_choice"), tools, names
+        )
+    return body
 
 
 # --------------------------------------------------------------------------------------
@@ -13667,16 +16797,7 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         if isinstance(event, ItemEvent):
-            index = self._first + event.output_index
-            self.next_index = max(self.next_index, index + 1)
-            checked = self._check_event(event._replace(output_index=index))
-            if checked is None:
-                return
-            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-            if self.held_events or (self._holds_calls and begins_call):
-                self.held_events.append(checked)
-            else:
-                yield checked
+            yield from self._process_item_event(event)
         elif isinstance(event, ResponseDone) and self.held_events:
             self.held_events.append(event)
         else:
@@ -13691,7 +16812,21 @@ class AnswerEvents:
             if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
+    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
+        """Yield an event of an item under its index in the run, or hold it back."""
+        index = self._first + event.output_index
+        self.next_index = max(self.next_index, index + 1)
+        checked = self._check_event(event._replace(output_index=index))
+        if checked is None:
+            return
+        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+        if self.held_events or (self._holds_calls and begins_call):
+            self.held_events.append(checked)
+        else:
+            yield checked
+
     def _check_event(self, event: ItemEvent) -> ItemEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -13699,13 +16834,14 @@ class AnswerEvents:
         if not is_call(event.item):
             self.items[event.output_index] = event.item
             return event
-        place = self._calls.get(str(event.item.get("call_id")))
-        if place is None or not event.item.get("name"):
+        index = self._calls.get(str(event.item.get("call_id")))
+        if index is None or not event.item.get("name"):
             return None
-        self.items[place] = event.item
-        return event._replace(output_index=place, item=self._rename_call(event.item))
+        self.items[index] = event.item
+        return event._replace(output_index=index, item=self._rename_call(event.item))
 
     def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -13714,6 +16850,7 @@ class AnswerEvents:
         return None
 
     def _rename_call(self, call: Item) -> Item:
+        """Return a call under the name that is shown."""
         return {**call, "name": self._original_name(str(call["name"]))}
 
 
@@ -13745,8 +16882,10 @@ class Transcript:
         return ItemAdded(index, call), ItemDone(index, call)
 
     def _take_index(self) -> int:
+        """Return a free index."""
+        index = self.next_index
         self.next_index += 1
-        return self.next_index - 1
+        return index
 
 
 # --------------------------------------------------------------------------------------
@@ -13796,8 +16935,8 @@ class RoundCalls:
         transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        own, earlier = request.own_tools, prepared.earlier_rounds
-        self._settings = own
+        earlier = prepared.earlier_rounds
+        self._settings = request.own_tools
         self._log = request.log
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -13813,7 +16952,9 @@ class RoundCalls:
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
-        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._approver = replace(
+            request.own_tools.approver, ask=self._ask_person, log=request.log
+        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
         """Approvals for this chat, given in this answer."""
@@ -13853,7 +16994,9 @@ class RoundCalls:
         if questions:
             first = tuple(questions[:MAX_QUESTIONS])
             return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        host_calls = [
+            call for call in open_calls if call["name"] not in self._own_names
+        ]
         for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
@@ -13911,26 +17054,34 @@ class RoundCalls:
                 result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], result.output
-                    parts = output if isinstance(output, list) else [{"text": output}]
-                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    step = steps[call["call_id"]]
+                    detail = _output_text(result)
                     yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
     def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
-        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
+        """Return the step of a call, below that of its round."""
+        return self._steps.start(
+            "tool",
+            f"CALL {call['name']}",
+            parent=round_step.id,
+            detail=str(call.get("arguments", "")),
+        )
 
     def _toolset(self) -> Toolset:
-        limits, left = self._settings.limits, self._totals.seconds_left
-        if left is not None:
-            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
+        """Return the tools that run here, within the time that is left."""
+        limits = self._settings.limits
+        seconds_left = self._totals.seconds_left
+        if seconds_left is not None:
+            batch_seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=batch_seconds)
         return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        """Say whether a person allows a call, or has allowed it."""
         if self._is_permitted(name, arguments):
             return True
         if self._settings.asks_in_chat:
@@ -13951,6 +17102,7 @@ class RoundCalls:
         return max(resolve_host_call(call), call, key=self._strictness)
 
     def _strictness(self, call: Item) -> int:
+        """Return a number that is higher for a stricter rule."""
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
@@ -13960,16 +17112,17 @@ class RoundCalls:
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
-                name, arguments = request.tool_name, request.args
                 self.new_permissions.add(
-                    compute_permission(self._chat, name, arguments)
+                    compute_permission(self._chat, request.tool_name, request.args)
                 )
 
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a person allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
     def _lacks_approval(self, call: Item) -> bool:
+        """Say whether a call needs an approval that was not given for the chat."""
         resolved = self._resolve_for_rules(call)
         name = resolved["name"]
         return self._needs_approval(name) and not self._is_permitted(
@@ -13977,12 +17130,20 @@ class RoundCalls:
         )
 
     def _must_ask(self, call: Item) -> bool:
+        """Say whether the host has to ask a person about a call."""
         if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
         return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
+
+
+def _output_text(result: ToolResult) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(result.output, str):
+        return result.output
+    return "\n".join(part_text(part) for part in result.output)
 
 
 # --------------------------------------------------------------------------------------
@@ -14036,35 +17197,47 @@ class DelegateTool(NamedTuple):
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
-        own, budget = self.request.own_tools, self.request.budget
-        persona, names = self.request.persona, args.get("tools")
-        tools = [
-            tool
-            for tool in own.tools
-            if own.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
+        try:
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.budget, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
+
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        budget = self.request.budget
+        persona = self.request.persona
         rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
         instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        asked = self.request._replace(
+        return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
             persona=persona._replace(instruction=instruction),
             budget=budget._replace(iterations=rounds),
-            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
             query="",
             context=None,
         )
-        left = self.totals.seconds_left
-        try:
-            async with (
-                self.slots,
-                asyncio.timeout(_TASK_SECONDS if left is None else left),
-            ):
-                totals = RunTotals(asked.budget, self.totals)
-                return await self.run_task(asked, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
 
 
 # --------------------------------------------------------------------------------------
@@ -14094,6 +17267,8 @@ _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORE
 
 
 class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
     is_thought: bool
     text: str
 
@@ -14108,25 +17283,45 @@ class _ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        text, start = self._previous + self._held + text, len(self._previous)
-        partial = None if at_end else _TAG_START.search(text, start)
-        end = partial.start() if partial else len(text)
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
         spans: list[_TextSpan] = []
         for tag in _TAG.finditer(text, start):
             spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start, self._is_thought = tag.end(), not tag[1]
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
         spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous, self._held = text[:end][-1:], text[end:]
-        groups = groupby(
-            (span for span in spans if span.text), attrgetter("is_thought")
-        )
-        return [
-            _TextSpan(kind, "".join(one.text for one in group))
-            for kind, group in groups
-        ]
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
 
 
 def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
     return _ThinkTagParser().feed(text, at_end=True)
 
 
@@ -14144,7 +17339,8 @@ class _ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         self.text += text
-        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
@@ -14158,13 +17354,21 @@ class _ShownPart:
         yield self.end_event()
 
     def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary = [{"type": "summary_text", "text": text}] if text else []
-            head = {"id": f"rs_{self.id}", "type": "reasoning"}
-            return {**head, "summary": summary, "status": status}
-        part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.id, "type": "message", "role": "assistant"}
-        return {**head, "status": status, "content": [part]}
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
 
 
 class _MessageParts:
@@ -14206,21 +17410,27 @@ class _MessageParts:
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         """Yield the end of the message; `item` is the complete one."""
-        self._item, self._is_complete = item, True
+        self._item = item
+        self._is_complete = True
         yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought, self._held = True, []
-        for part in self._parts if self._shows_thoughts else ():
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
             if not part.is_thought:
                 part.is_thought = True
                 yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         """Yield what was held back."""
-        self.is_held, held, self._held = False, self._held, []
+        held = self._held
+        self.is_held = False
+        self._held = []
         yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
@@ -14233,6 +17443,7 @@ class _MessageParts:
             yield from self._add_part(is_thought=False).events(text)
 
     def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -14241,6 +17452,7 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
         last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
@@ -14253,18 +17465,25 @@ class _MessageParts:
         yield last.add_text(text)
 
     def _add_part(self, is_thought: bool) -> _ShownPart:
-        index, own = self._new_index(), str(self._item.get("id") or "")
-        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
-        self._parts.append(_ShownPart(index, id_, is_thought))
-        return self._parts[-1]
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
 
     def _end_last(self) -> Iterator[RunEvent]:
         """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._parts:
             return
-        last, own = self._parts[-1], message_text(self._item)
-        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
-            last.text = own
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
@@ -14286,7 +17505,8 @@ class ThoughtFilter:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = self._has_thought = False
+        self._has_called = False
+        self._has_thought = False
         self._messages = {}
 
     def get_text(self, index: int) -> str:
@@ -14319,16 +17539,20 @@ class ThoughtFilter:
         yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        emits, comments = self._shows_thoughts, is_commentary(item)
-        is_thought = self._has_called or (emits and comments)
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
         message = _MessageParts(
-            item, self._new_index, emits=emits, is_thought=is_thought
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -14342,19 +17566,26 @@ class ThoughtFilter:
 
         A round without text gets a thought of ours.
         """
-        messages = () if self._has_called else self._messages.values()
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not (self._has_called or has_text):
-            name = call.get("name")
-            asks = name == "ask_user"
-            sentence = "I have a question." if asks else f"I am going to use {name}."
-            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-            yield from thought.events(sentence)
-        self._has_called = True
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
 
     def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
@@ -14366,18 +17597,22 @@ class ThoughtFilter:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
         self._next += 1
-        return self._next - 1
+        return index
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
     spans = _parse_spans(message_text(message))
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
@@ -14393,9 +17628,16 @@ class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Send nothing yet."""
+        """Send nothing yet; what the server refused before is left out at once."""
         self._settings = request
-        self._request = prepared.request
+        self._prepared = prepared
+        self._memory = request.repairs or RepairMemory()
+        self._scope = RepairScope(
+            request.endpoint.account(), prepared.request.model, request.user_id
+        )
+        known = self._memory.repairs(self._scope)
+        self._request = prepared.request.model_copy(update={"repairs": known})
+        self._trials = RunTrials()
         self._tools_ran = prepared.earlier_rounds.is_continuation
 
     async def generate(
@@ -14406,35 +17648,54 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        settings, choice = self._settings, self._tool_choice(bool(tools))
+        settings = self._settings
         request = self._request.model_copy(
-            update={"input": [*history], "tool_choice": choice}
+            update={
+                "input": [*history],
+                "tool_choice": self._tool_choice(bool(tools)),
+            }
         )
         events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
-                    repairs = (*self._request.repairs, event.repair)
-                    self._request = self._request.model_copy(
-                        update={"repairs": repairs}
-                    )
+                self._follow_repairs(event)
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
                     yield event
         self._tools_ran = True
 
+    def _follow_repairs(self, event: RunEvent) -> None:
+        """Change later requests of this run, too; remember what helped."""
+        if isinstance(event, Status) and event.trial:
+            repairs = (*self._request.repairs, event.trial.repair)
+            self._request = self._request.model_copy(update={"repairs": repairs})
+        configured = partial(is_as_valves_say, self._settings, self._prepared)
+        for trial in self._trials.note(event):
+            self._memory.learn(self._scope, trial, configured)
+
     def _tool_choice(self, may_call: bool) -> object:
-        choice = self._request.tool_choice
+        """Return what the next request says about calls.
+
+        A choice that forces a tool holds until tools ran once.
+        """
         if not may_call:
             return "none" if self._request.tools else None
+        choice = self._request.tool_choice
         return next_tool_choice(choice) if self._tools_ran else choice
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
-    calls = () if ended.ending.is_failure else tuple(filter(is_call, ended.output))
-    return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
+    """Return what an answer came to; calls of a failed one are not made."""
+    calls: tuple[Item, ...] = ()
+    if not ended.ending.is_failure:
+        calls = tuple(item for item in ended.output if is_call(item))
+    return ModelAnswer(
+        is_final=not calls,
+        tool_calls=calls,
+        text_content=read_answer_text(ended.output),
+        run_end=ended,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -14482,20 +17743,27 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        told = [text for text in self._request.notices if self._request.is_new(text)]
-        return [*told, self._prepared.note] if self._prepared.note else told
+        request = self._request
+        notes = [notice for notice in request.notices if request.is_new(notice)]
+        if self._prepared.note:
+            notes.append(self._prepared.note)
+        return notes
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost."""
-        totals, last = self._totals, self._run_end
-        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        totals = self._totals
+        usages = totals.own_usages
+        cost = None
+        if usages:
+            facts = resolve_model(self._request.model).facts
+            cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
-            last.ending,
-            totals.usage,
-            totals.last_usage,
-            tuple(self._transcript.output),
-            last.trace,
-            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+            ending=self._run_end.ending,
+            usage=totals.usage,
+            last_usage=totals.last_usage,
+            output=tuple(self._transcript.output),
+            trace=self._run_end.trace,
+            cost=cost,
         )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -14509,8 +17777,22 @@ class _Agent:
             async with aclosing(round_) as events:
                 async for event in events:
                     yield event
+            self._heed_safety_stop()
+
+    def _heed_safety_stop(self) -> None:
+        """End the run if one of its tasks was stopped: its other actions are related.
+
+        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
+        belongs to the request. The host does not call again either.
+        """
+        stop = self._totals.safety_stop
+        if stop is not None:
+            self._run_end = stop
+            self._continues = False
+            self.is_over = True
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Continue with the calls of an answer that waited for approvals."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -14529,6 +17811,7 @@ class _Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Ask the model, then run its calls."""
         self._totals.rounds += 1
         self._delegated = self._totals.delegated_usage
         self._totals.delegated_usage = None
@@ -14553,6 +17836,7 @@ class _Agent:
     async def _run_model(
         self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the answer of the model, as a step of the round."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -14565,13 +17849,15 @@ class _Agent:
                 else:
                     for passed in answer.process(event):
                         yield passed
-        usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(self._run_end)
-        yield self._steps.end(step, usage=usage, failed=failed)
+        yield self._steps.end(
+            step, usage=self._run_end.usage, failed=self._run_end.ending.is_failure
+        )
 
     async def _run_calls(
         self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Decide about the calls of an answer, run ours, leave others to the host."""
         self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = answer.next_index
@@ -14594,6 +17880,7 @@ class _Agent:
             yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
+        """Return what happens to the calls of a round, under their tools' own names."""
         own_name = self._prepared.names.own_name
         calls = [
             {**item, "name": own_name(str(item["name"]))}
@@ -14603,12 +17890,14 @@ class _Agent:
         limit = self._totals.limit_error(number)
         decisions = await self._round_calls.decide(calls, limit)
         if decisions.questions or decisions.host_call_ids:
-            self.is_over = self._continues = False
+            self.is_over = False
+            self._continues = False
         return decisions
 
     def _release_held(
         self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
+        """Yield what was held back; questions take the place of the calls."""
         if not decisions.questions:
             yield from answer.held_events
             return
@@ -14618,6 +17907,7 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        """Return the end of a round, with the notes for later rounds."""
         usage = add_usage(self._run_end.usage, self._delegated)
         usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
@@ -14627,9 +17917,11 @@ class _Agent:
             "failed": self._round_calls.failed_calls(),
             "allowed": sorted(self._round_calls.new_permissions),
         }
-        items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+            name=str(self._totals.rounds),
+            items=tuple(sorted(answer.items.items())),
+            notes=notes,
+            continues=not self.is_over,
         )
 
 
@@ -14645,7 +17937,8 @@ async def run_agent(
     ReadyForInput is the last event, unless the host has to go on first.
     """
     totals = RunTotals(request.budget)
-    agent, kind = None, "cancelled"
+    agent: _Agent | None = None
+    kind = "cancelled"
     try:
         try:
             agent = await _start_agent(request, make_provider, totals)
@@ -14657,12 +17950,14 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
+        if agent is not None and not agent.is_over:
+            yield ended
+            return
         text = read_answer_text(agent.answer) if agent else ""
+        notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, totals, kind)
-        over = agent is None or agent.is_over
-        notes = agent.take_notes() if agent and over else []
-        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
-            yield last
+        for event in _final_events(ended, text, metadata, notes):
+            yield event
     finally:
         if agent is None or agent.is_over:
             request.on_end(_build_metadata(request, totals, kind))
@@ -14671,16 +17966,20 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    """Return the agent for a request; raises ResponsesError."""
     steps = StepLog(request.log, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
-        log, prepared = steps.begin_task(), prepare_run(task)
+        task_steps = steps.begin_task()
+        prepared = prepare_run(task)
         provider = make_provider(task, prepared)
-        agent = _Agent(task, prepared, provider, task_totals, log)
+        agent = _Agent(task, prepared, provider, task_totals, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
                 steps.report(event)
         ending = agent.build_run_end().ending
+        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+            return tool_error("the task was stopped.")
         if ending.is_failure:
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
@@ -14691,7 +17990,7 @@ async def _start_agent(
         tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
-    prepared = await run_work(size, lambda: prepare_run(request))
+    prepared = await run_work(size, partial(prepare_run, request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
     provider = make_provider(request, prepared)
@@ -14701,11 +18000,13 @@ async def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
+    """Yield what ends an answer that is complete."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
-    yield from map(Status, notes)  # the page shows the last line of all
+    for note in notes:  # the page shows the last line of all
+        yield Status(note)
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
@@ -14714,10 +18015,19 @@ def _final_events(
 def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
-    model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
-    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
-    return RunMetadata(request.strategy, model.id, ending, *used)
+    """Return what an answer took; the price is 0 if it is unknown."""
+    model = resolve_model(request.model)
+    price = cost_of_run(totals.usages, model.facts, (), utc_today())
+    return RunMetadata(
+        strategy=request.strategy,
+        model=model.id,
+        ending=ending,
+        rounds=totals.rounds,
+        tool_calls=totals.calls,
+        latency=totals.seconds,
+        price=price or 0.0,
+        usage=totals.total_usage,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -14798,14 +18108,15 @@ class _AnswerReader:
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         """Cancel `task` when the lease has ended; wait while a reader waits."""
-        rest = self._lease_seconds
-        while rest > 0:
-            await asyncio.sleep(rest)
-            left_at = self._last_read_at
-            if left_at is None:
-                rest = self._beat_seconds
+        seconds_left = self._lease_seconds
+        while seconds_left > 0:
+            await asyncio.sleep(seconds_left)
+            last_read_at = self._last_read_at
+            if last_read_at is None:
+                seconds_left = self._beat_seconds
             else:
-                rest = left_at + self._lease_seconds - monotonic_seconds()
+                lease_end = last_read_at + self._lease_seconds
+                seconds_left = lease_end - monotonic_seconds()
         if task is not None:
             task.cancel()
 
@@ -14850,12 +18161,14 @@ class AsyncBridge:
         """Cancel everything, then end the thread; later work is refused."""
         with self._lock:
             self._is_closed = True
-            thread, loop = self._thread, self._loop
+            thread = self._thread
+            loop = self._loop
         if thread and loop and thread.is_alive():
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed."""
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -14865,6 +18178,7 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Start the thread, return its event loop."""
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
             target=self._run_thread, args=(started,), name="agent", daemon=True
@@ -14891,25 +18205,25 @@ class AsyncBridge:
 
 
 def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
-    """Close the bridge when the process is told to end; return what undoes this.
+    """Close the bridge when the process has to end; return what undoes this.
 
     The server itself waits for open answers before it calls `on_shutdown`. Its own loop
     hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
     """
-    before = signal.getsignal(signal.SIGTERM)
+    previous_handler = signal.getsignal(signal.SIGTERM)
 
-    def end(number: int, frame: Any) -> None:
+    def close_and_pass_on(number: int, frame: Any) -> None:
         Thread(target=bridge.close, daemon=True).start()
-        if callable(before):
-            before(number, frame)
+        if callable(previous_handler):
+            previous_handler(number, frame)
 
-    def undo() -> None:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, before)
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is close_and_pass_on:
+            signal.signal(signal.SIGTERM, previous_handler)
 
-    if callable(before) and current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, end)
-    return undo
+    if callable(previous_handler) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, close_and_pass_on)
+    return restore
 
 
 # --------------------------------------------------------------------------------------
@@ -14951,11 +18265,11 @@ class AgentLog:
 #
 # Files of Open WebUI, over its API.
 #
-# An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
-# if a note of the file's owner names it and is shared with that user
-# (docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
-# which files a question names, and the key may read everybody's: only the user's own are
-# read.
+# An uploaded file belongs to the owner of the key, usually an administrator; nothing sets
+# another owner (docs/reference/open-webui.md, "Events and stored files"). What a user's
+# Python wrote must not lie in an administrator's account, so a file of anybody else is
+# removed at once. Open WebUI does not check which files a question names, and the key may
+# read everybody's: only the user's own are read.
 # --------------------------------------------------------------------------------------
 
 
@@ -14963,7 +18277,10 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Names of what a browser runs: `.html`, `.xhtml`, `.svg`, `.xml` and their kin."""
+_NOT_THE_USERS = (
+    "A file has to belong to the person who asks, and OPEN_WEBUI_API_KEY is the key of "
+    "another account."
+)
 
 
 class HostFiles:
@@ -15000,20 +18317,23 @@ class HostFiles:
             return str(failed)
 
     async def store(self, name: str, content: bytes) -> str:
-        """Store a file that the user can open, return its path.
+        """Store a file of the user, return its path.
 
         Its type is that of its ending: no type that a tool claims is used. Raises
-        HostFileError.
+        HostFileError, also if the key is not the user's own.
         """
         name, media_type = stored_name(name)
         boundary = token_hex(16)
         body = _build_form(name, media_type, content, boundary)
         form_type = f"multipart/form-data; boundary={boundary}"
         row = await self._call_json("POST", "files/?process=false", body, form_type)
-        path = f"/api/v1/files/{row.get('id')}/content"
         if row.get("user_id") != self._user_id:
-            await self._share(str(row.get("id")), name, path)
-        return path
+            # Without an index of the file, the host removes it and answers HTTP 400
+            # (0.12.4, routers/files.py, `delete_file_by_id`).
+            with suppress(HostFileError):
+                await self._call("DELETE", f"files/{row.get('id')}")
+            raise HostFileError(_NOT_THE_USERS)
+        return f"/api/v1/files/{row.get('id')}/content"
 
     async def aclose(self) -> None:
         """Close the session."""
@@ -15021,28 +18341,6 @@ class HostFiles:
         self._session = None
         if session is not None:
             await session.close()
-
-    async def _share(self, file_id: str, name: str, path: str) -> None:
-        """Let the user read a file of the key's owner, by a note that names it."""
-        grant = {
-            "principal_type": "user",
-            "principal_id": self._user_id,
-            "permission": "read",
-        }
-        note = {
-            "title": name,
-            "data": {
-                "content": {"md": f"Open it: {path}"},
-                "files": [{"type": "file", "id": file_id}],
-            },
-            "access_grants": [grant],
-        }
-        created = await self._call_json(
-            "POST", "notes/create", json.dumps(note).encode()
-        )
-        # The host silently drops grants that the owner of the key may not give.
-        if not created.get("access_grants"):
-            raise HostFileError("The owner of OPEN_WEBUI_API_KEY may not share notes.")
 
     async def _call_json(
         self,
@@ -15187,9 +18485,9 @@ def seal_secret(typed: str) -> str:
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
     try:
-        fernet = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet.generate_key())
-        token = fernet(_read_sealing_key()).encrypt(text.encode())
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
+        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
@@ -15197,34 +18495,41 @@ def seal_secret(typed: str) -> str:
 
 def server_secret() -> str:
     """Return a secret that only this server has; another one each time without a file."""
-    with suppress(ImportError, OSError, ValueError):
-        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+    try:
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
-    return os.urandom(32).hex()
+    except (ImportError, OSError, ValueError):
+        return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    given = parse_json_object(typed)
-    if given is None:
+    values = parse_json_object(typed)
+    if values is None:
         return seal_secret(typed)
-    return json.dumps(
-        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
-    )
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
     """Return the secret that `stored` stands for; raises InvalidRequest without it."""
-    kind, _, place = stored.strip().partition(":")
-    match f"{kind}:":
-        case "env:":
-            secret = os.environ.get(place.strip(), "")
-        case "file:":
-            secret = _read_secret_file(place.strip())
-        case "sealed:":
-            secret = _decrypt(place)
+    text = stored.strip()
+    kind, _, reference = text.partition(":")
+    match kind:
+        case "env":
+            secret = os.environ.get(reference.strip(), "")
+        case "file":
+            secret = _read_secret_file(reference.strip())
+        case "sealed":
+            secret = _decrypt(reference)
         case _:
-            return stored.strip()
+            return text
     if secret.strip():
         return secret.strip()
     raise InvalidRequest(
@@ -15235,6 +18540,7 @@ def reveal_secret(stored: str, valve: str) -> str:
 
 
 def _read_secret_file(path: str) -> str:
+    """Return the text of a file, as much as a secret can have; empty without it."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_MAX_SECRET_CHARACTERS)
@@ -15243,22 +18549,26 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
+    """Return what was sealed; empty if the key or the package is not there."""
     try:
         package = import_module(_FERNET)
     except ImportError:
         return ""
     try:
-        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+        fernet = package.Fernet(_read_sealing_key())
+        return str(fernet.decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
 def _read_sealing_key() -> bytes:
+    """Return the key of this server; raises OSError without its file."""
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
 
 def _sealing_key_path() -> str:
+    """Return where the key lies: beside the pipelines, where no request reaches it."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
@@ -15286,19 +18596,11 @@ def _write_sealing_key(key: bytes) -> None:
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
     "COMPACTION_TOKENS": (0, 10_000_000),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
 }
 
 
@@ -15319,7 +18621,7 @@ class Valves(BaseModel):
         f"`{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+        default="", description="Organization to bill. Example: `org-abc`."
     )
     PROJECT: str = Field(
         default="", description="Project to bill. Example: `proj_abc`."
@@ -15353,7 +18655,7 @@ class Valves(BaseModel):
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only.",
+        "organizations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
@@ -15361,7 +18663,7 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organisation that "
+        description="Stream answers from the API. Turn it off for an organization that "
         "may not stream.",
     )
 
@@ -15408,17 +18710,6 @@ class Valves(BaseModel):
         "off, only the answer is shown.",
     )
 
-    # The request
-
-    REQUEST_MAY_SET: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules. Example: `context, verbosity`.",
-    )
-
     # Tools that run in this pipeline
 
     SANDBOX: bool = Field(
@@ -15427,20 +18718,11 @@ class Valves(BaseModel):
         "network. If no sandbox works on this server, the log says why and no tool is "
         "offered.",
     )
-    SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox."
-    )
-    SANDBOX_MEMORY_MB: int = Field(
-        default=512,
-        description="Memory of one run, for all its processes.",
-    )
-    SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat."
-    )
-    SANDBOX_WHEELS: str = Field(
+    SANDBOX_OPTIONS: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported in the "
-        "sandbox. Example: `/srv/wheels`.",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `wheels` (a folder of packages to import). Example: "
+        '`{"seconds": 60, "wheels": "/srv/wheels"}`.',
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
@@ -15449,9 +18731,9 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of the account of Open WebUI that owns files which tools make, "
-        "and, if it is an administrator's, reads attached ones. Example: "
-        "`env:OPEN_WEBUI_API_KEY`.",
+        description="Key of an account of Open WebUI. Files of tools are stored for its "
+        "owner alone; an administrator's key reads the attached files of everybody. "
+        "Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
@@ -15463,9 +18745,10 @@ class Valves(BaseModel):
         default=True,
         description="Let the model call several tools at once.",
     )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120,
-        description="Time limit of one call of a tool that runs here.",
+    TOOL_TIMEOUTS: str = Field(
+        default="default: 120",
+        description="Time limits of tool calls in seconds, by name or pattern. Example: "
+        "`default: 120, python_execute: 300`.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -15504,23 +18787,6 @@ class Valves(BaseModel):
 
     # The network
 
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5.",
-    )
-    CONNECT_TIMEOUT_SECONDS: int = Field(
-        default=30,
-        description="Time limit for opening a connection.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may take to begin its answer, 30 to 900.",
-    )
-    IDLE_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may send nothing within an answer, 30 to 900.",
-    )
     VERIFY_SSL: bool = Field(
         default=True,
         description="Check the server's certificate. Turn it off only for a test.",
@@ -15538,12 +18804,18 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
-    # The log
+    # Log and the rest
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
         "without secrets.",
+    )
+    EXPERT_JSON: str = Field(
+        default="",
+        description="A JSON object of settings that hardly any server needs, such as "
+        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
+        'them). Example: `{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -15551,6 +18823,7 @@ class Valves(BaseModel):
     def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
+        """Return a value that is valid, whatever was stored."""
         name = str(about.field_name)
         default = cls.model_fields[name].default
         if name in _VALVE_RANGES:
@@ -15565,17 +18838,125 @@ class Valves(BaseModel):
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         """Give an unset text as null: Open WebUI's page saves no empty field."""
-        return {name: None if v == "" else v for name, v in serialize(self).items()}
+        values = serialize(self)
+        return {name: None if value == "" else value for name, value in values.items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
+        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
+        """Return headers with their values in a form that may be shown."""
         return seal_values(value)
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.json_valves
+#
+# Valves of the pipeline that hold JSON objects, with their keys and ranges.
+#
+# docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
+# too, have its names (pipes/owui_manifold/expert.py).
+# --------------------------------------------------------------------------------------
+
+
+THIS_PLACE = "the valves of this pipeline"
+
+
+class AgentExpertSettings(BaseModel):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is sent again, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules.",
+    )
+
+
+class SandboxOptions(BaseModel):
+    """What SANDBOX_OPTIONS can hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seconds: int = Field(
+        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
+    )
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        le=16_384,
+        description="Memory of one run, for all its processes, 64 to 16384.",
+    )
+    disk_mb: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="Space for the files of one chat, 1 to 1024.",
+    )
+    wheels: str = Field(
+        default="",
+        description="Folder of wheels; the packages in them can be imported.",
+    )
+
+
+def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+    """Return what EXPERT_JSON says; defaults for what cannot be read."""
+    settings, _ = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+    )
+    return settings
+
+
+def read_sandbox_options(valves: Valves) -> SandboxOptions:
+    """Return what SANDBOX_OPTIONS says; defaults for what cannot be read."""
+    options, _ = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    return options
+
+
+def find_valve_problems(valves: Valves) -> list[str]:
+    """Return what is wrong with these valves, as messages for administrators."""
+    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, sandbox = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    problems = [*expert, *sandbox]
+    if timeouts:
+        problems.append(timeouts)
+    return problems
 
 
 # --------------------------------------------------------------------------------------
@@ -15592,6 +18973,8 @@ CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
+_MIN_COMPACTION_TOKENS = 1000
+"""The API refuses a lower threshold."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -15629,34 +19012,46 @@ class PipelineCaller(NamedTuple):
 def read_inlet_context(
     body: Mapping[str, Any], user: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
     metadata = as_mapping(body.get("metadata"))
     context: dict[str, Any] = {
         key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
     }
-    if (user or {}).get("role") == "admin":
+    if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
-    if tool_ids := as_list(metadata.get("tool_ids")):
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
         context["tool_ids"] = tool_ids
-    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
-        rows = map(as_mapping, files)
-        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
     return context
 
 
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; no name comes twice."""
-    names: set[str] = set()
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") in ("file", "image") and row.get("id"):
-            name = shorten_name(str(row.get("name") or "file"))
-            names.add(name := f"{number}-{name}" if name in names else name)
-            yield str(row["id"]), name
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
 
 
-def _read_tool_id(given: object) -> str:
+def _read_tool_id(reference: object) -> str:
     """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(given).partition("|")[0]
+    tool_id = str(reference).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
         tool_id = tool_id.removeprefix(kind)
     return tool_id
@@ -15676,7 +19071,10 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -15686,80 +19084,110 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
 
-    def choose_text(self, key: str, otherwise: str) -> str:
+    def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
-        given = self.body.get(key)
-        if isinstance(given, Mapping | list):
-            return json.dumps(given)
-        return given if isinstance(given, str) and given.strip() else otherwise
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
 
 
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body, choose_text = question.valves, question.body, question.choose_text
-    iterations = body.get("maximum_iterations")
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    valves = question.valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
         notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.line(json.dumps(metadata.wire()))
+
     return AgentRequest(
         strategy=question.strategy,
-        model=choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL),
         messages=question.messages,
-        body=body,
+        body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=Persona(
-            choose_text("instruction", valves.INSTRUCTION),
-            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
-            valves.POLICY_STYLE,
-            find_preset(valves.PRESET, valves.PRESETS_DIR),
-        ),
-        budget=AgentLimits(
-            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
-            valves.MAXIMUM_SECONDS,
-            valves.MAXIMUM_TOKENS,
-        ),
-        own_tools=OwnToolSettings(
-            question.tools,
-            Approver(
-                rules,
-                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
-            ),
-            CallLimits(
-                seconds=valves.TOOL_TIMEOUT_SECONDS,
-                characters=valves.TOOL_OUTPUT_CHARACTERS,
-            ),
-            question.can_ask,
-            valves.DELEGATION,
-            question.store_file,
-        ),
-        query=choose_text("query", ""),
-        context=body.get("context") or valves.CONTEXT or None,
+        persona=_build_persona(question),
+        budget=_build_agent_limits(question),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key,
         log=log.line,
         debug=valves.DEBUG,
-        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+        on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    """Return who the agent is: the request decides before the valves."""
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_agent_limits(question: AgentInput) -> AgentLimits:
+    """Return when the agent has to answer."""
+    valves = question.valves
+    return AgentLimits(
+        iterations=clamp_number(
+            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        ),
+        seconds=valves.MAXIMUM_SECONDS,
+        tokens=valves.MAXIMUM_TOKENS,
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=default_seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
     )
 
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
-    given = question.body.get(name)
-    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return default if given is None else read_bool(name, given)
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -15770,6 +19198,10 @@ def read_api_key(valves: Valves) -> str:
 
 
 def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
     key = reveal_secret(valves.API_KEY, "API_KEY")
     return key or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -15799,43 +19231,65 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if given is not None:
-        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    raise valve_error(problem, example, place="the valves of this pipeline")
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if headers is None:
+        raise valve_error(
+            "EXTRA_HEADERS is not a JSON object of texts",
+            '{"X-Team": "blue"}',
+            place=THIS_PLACE,
+        )
+    return {
+        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
+    }
 
 
 def _build_run_limits(valves: Valves) -> Limits:
+    """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
     timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
     )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    valves, caller = question.valves, question.caller
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    most = valves.COMPACTION_TOKENS
-    window = model.facts.context or 2 * most
-    threshold = max(min(most, window // 2), 1000)  # the API refuses less
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = most and not endpoint.is_azure
-    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
-        stream=streams and valves.ENABLE_STREAM,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction if compacts else None,
+            "context_management": _build_compaction(question, endpoint),
         },
     )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    valves = question.valves
+    threshold = valves.COMPACTION_TOKENS
+    if threshold == 0 or endpoint.is_azure:
+        return None
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    window = model.facts.context_window
+    if window:
+        threshold = min(threshold, window // 2)
+    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
+    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -15904,7 +19358,12 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
@@ -15918,6 +19377,10 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
 
 
 class OwnToolPool:
@@ -15934,6 +19397,7 @@ class OwnToolPool:
         if not valves.SANDBOX:
             return ()
         sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -15957,10 +19421,16 @@ class OwnToolPool:
         for sandbox in self._sandboxes.values():
             await sandbox.close()
 
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
+
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
         limits = _build_sandbox_limits(valves)
-        wheels = valves.SANDBOX_WHEELS.strip()
+        wheels = read_sandbox_options(valves).wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
@@ -15971,10 +19441,11 @@ class OwnToolPool:
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     """Return the limits of the valves, in seconds, bytes and characters."""
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
@@ -16000,55 +19471,94 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    return {"execution_metadata": metadata.wire()} if metadata else {}
+    """Return the field of a result that holds the metadata; empty without any."""
+    if metadata is None:
+        return {}
+    return {"execution_metadata": metadata.wire()}
 
 
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    if not isinstance(event, ToolOutput):
+        return
+    images = [
+        {"type": "image_url", "image_url": {"url": url}}
+        for url in event.card.get("images", ())
+    ]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
 def _read_note(event: RunEvent) -> str:
-    """Return what a person reads of the files of a tool."""
-    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
-    return "\n\n".join(notes)
+    """Return what a person reads of the files of a tool; empty for other events."""
+    if not isinstance(event, ToolOutput):
+        return ""
+    return "\n\n".join(event.card.get("notes", ()))
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
+    """Return a text of the context as a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        data = chunk["event"]["data"]
-        data["source"]["url"] = data["metadata"][0]["source"] = source.url
+        shown = chunk["event"]["data"]
+        shown["source"]["url"] = source.url
+        # `[1]` in a text refers to the first distinct value of this key.
+        shown["metadata"][0]["source"] = source.url
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
+    """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe()
-    if notes:
-        line += f", {notes} note{'s'[: notes != 1]}"
+    if note_count:
+        line = f"{line}, {plural(note_count, 'note')}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
-def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
-    data = {"description": line, "done": True, "action": action, **more}
-    return host_event("status", data)
+def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
+    """Return a line above the answer; the host stores its `fields` with it."""
+    return host_event(
+        "status", {"description": line, "done": True, "action": action, **fields}
+    )
 
 
 def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
-    step = event.step if isinstance(event, StepEnded) else event
-    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
-    detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
-        data = {**fields, "parent": step.parent, "status": "start", **detail}
-        return host_event("agent:log", data)
-    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
-    tokens = {"tokens": event.usage.total} if event.usage else {}
-    more = {**fields, **tokens, **detail}
-    return _build_status_chunk(format_step(event), "agent_log", more)
+        return host_event("agent:log", _build_started_step(event))
+    return _build_status_chunk(
+        format_step(event), "agent_log", _build_ended_step(event)
+    )
+
+
+def _build_started_step(step: StepStarted) -> dict[str, Any]:
+    """Return a step that begins as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": step.id,
+        "kind": step.kind,
+        "label": step.label,
+        "parent": step.parent,
+        "status": "start",
+    }
+    if step.detail:
+        fields["detail"] = step.detail
+    return fields
+
+
+def _build_ended_step(event: StepEnded) -> dict[str, Any]:
+    """Return a step that has ended as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": event.step.id,
+        "kind": event.step.kind,
+        "label": event.step.label,
+        "status": "finish",
+        "seconds": round(event.seconds, 3),
+    }
+    if event.usage:
+        fields["tokens"] = event.usage.total
+    if event.detail:
+        fields["detail"] = event.detail
+    return fields
 
 
 class HostRenderer:
@@ -16059,8 +19569,11 @@ class HostRenderer:
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin, self._sign = origin, sign
-        self._first_place = self._note_count = 0
+        self._origin = origin
+        self._sign = sign
+        self._round_start = 0
+        """How many items were shown before the current round."""
+        self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -16088,35 +19601,44 @@ class HostRenderer:
 
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
-        items, ending = self._native.shown.items, self._run_end.ending
+        items = self._native.shown.items
+        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
-        early = error_chunk(ending.sentence) if ending.is_failure else {}
-        stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
+        if ending.is_failure:
+            result |= error_chunk(ending.sentence)
+        if items:
+            result["output"] = items
+        return result | _metadata_fields(self._metadata)
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if (
-            isinstance(event, StepStarted)
-            and event.kind == "round"
-            and not event.parent
-        ):
-            self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.shown.items)
+        """Remember where a round of the answer begins; tasks have rounds of their own."""
+        match event:
+            case StepStarted(kind="round", parent=""):
+                self._thoughts.begin_round(may_call=event.may_call)
+                self._round_start = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        self._note_count += isinstance(event, Status)
+        """Yield an event of the API's run, then the files of a tool."""
+        if isinstance(event, Status):
+            self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.shown.items)
-            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-            yield from self._native.render(ItemAdded(index, item))
-            yield from self._native.render(ItemDone(index, item, shown=note))
+        note = _read_note(event)
+        if note:
+            yield from self._render_note(note)
         yield from _build_image_chunks(event)
 
+    def _render_note(self, note: str) -> Iterator[Chunk]:
+        """Yield a note as if the model had said it; its index is no other item's."""
+        index = -1 - len(self._native.shown.items)
+        item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+        yield from self._native.render(ItemAdded(index, item))
+        yield from self._native.render(ItemDone(index, item, shown=note))
+
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)
@@ -16127,24 +19649,30 @@ class HostRenderer:
         If there is no thought, one is made where the host goes on, or where approvals
         for the chat have to be kept.
         """
-        place = self._thought_place()
-        if place is None and (event.goes_on or event.notes.get("allowed")):
+        thought_index = self._find_thought()
+        needs_carrier = event.continues or bool(event.notes.get("allowed"))
+        if thought_index is None and needs_carrier:
             yield from self._render_shown(self._thoughts.build_carrier())
-            place = self._thought_place()
-        if place is not None:
-            pairs = [
-                (item, self._thoughts.get_text(index)) for index, item in event.items
-            ]
-            details = write_details(
-                event.name, pairs, self._origin, event.notes, self._sign
-            )
-            thought = {**self._native.shown.items[place], "reasoning_details": details}
-            yield self._native.shown.end(place, thought)
+            thought_index = self._find_thought()
+        if thought_index is None:
+            return
+        items_and_texts = [
+            (item, self._thoughts.get_text(index)) for index, item in event.items
+        ]
+        details = write_details(
+            event.name, items_and_texts, self._origin, event.notes, self._sign
+        )
+        thought = self._native.shown.items[thought_index]
+        carrier = {**thought, "reasoning_details": details}
+        yield self._native.shown.end(thought_index, carrier)
 
-    def _thought_place(self) -> int | None:
+    def _find_thought(self) -> int | None:
+        """Return the index of the round's first thought among the items shown."""
         items = self._native.shown.items
-        places = range(self._first_place, len(items))
-        return next((place for place in places if is_reasoning(items[place])), None)
+        for index in range(self._round_start, len(items)):
+            if is_reasoning(items[index]):
+                return index
+        return None
 
 
 class ClientRenderer:
@@ -16173,7 +19701,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if note := _read_note(event):
+                note = _read_note(event)
+                if note:
                     yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
@@ -16185,6 +19714,7 @@ class ClientRenderer:
         return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
+        """Keep what a result consists of."""
         match shown:
             case ItemDone() | ToolOutput():
                 self._items[shown.output_index] = shown.item
@@ -16246,7 +19776,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(*_make_completion_fields(call.caller))
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -16255,7 +19785,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events, and who renders them."""
+    """Open the tools of an answer; give the agent's events and their renderer."""
     caller = call.caller
     log = call.log
     valves = call.question.valves
@@ -16273,18 +19803,22 @@ async def _open_run(
 
 
 def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits: bool
+    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
 ) -> _Renderer:
+    """Return the renderer of the reader: Open WebUI or a plain client."""
     if not caller.is_host:
-        return ClientRenderer(emits, *_make_completion_fields(caller))
+        return ClientRenderer(
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+        )
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
+    origin = origin_at(family, request.endpoint)
+    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text = ""
     log = call.log
+    text = ""
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
@@ -16305,6 +19839,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
+    """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -16317,19 +19852,20 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+def _new_completion_id() -> str:
+    """Return the id of a chat completion."""
+    return f"chatcmpl-{new_ulid()}"
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
+    """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        sentence = str(error)
-        log.warn(f"nothing was sent: {sentence}")
+        message = str(error)
+        log.warn(f"nothing was sent: {message}")
     else:
-        sentence = _INTERNAL_ERROR
+        message = _INTERNAL_ERROR
         log.warn(describe_exception(error))
-    return f"{sentence} (Error id: {log.run_id})"
+    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -16344,44 +19880,60 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
 
 _CHAT_KEYS = frozenset(
     {
-        *("model", "messages", "stream", CONTEXT_KEY),
+        "model",
+        "messages",
+        "stream",
+        CONTEXT_KEY,
         # The sender runs these tools: only functions are offered to the model.
-        *("tools", "tool_choice"),
-        *("response_format", "json_schema", "stop"),
-        *("temperature", "top_p", "top_logprobs"),
+        "tools",
+        "tool_choice",
+        "response_format",
+        "json_schema",
+        "stop",
+        "temperature",
+        "top_p",
+        "top_logprobs",
         # The model's own limit is the default, so these only make an answer shorter.
-        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
     }
 )
 """What every client of chats needs; it costs nothing more and changes no rule."""
 
-_FIELDS: Mapping[str, Mapping[str, str]] = {
+_FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 """Fields of the API's objects, with the keys that mean the same."""
 
-_SETTINGS = {
-    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
-    *("context", "query", "emit_intermediate_thoughts"),
-    *("reasoning_effort", "reasoning_summary", "verbosity"),
-    *ResponsesRequest.model_fields,
-}
+_SETTINGS = frozenset(
+    {
+        "agent_model",
+        "instruction",
+        "prompt_policy_overrides",
+        "maximum_iterations",
+        "context",
+        "query",
+        "emit_intermediate_thoughts",
+        "reasoning_effort",
+        "reasoning_summary",
+        "verbosity",
+    }
+).union(ResponsesRequest.model_fields)
 """The keys that mean something here or to the API; others are dropped anyway."""
-
 
 _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 """Keys of the API that no setting opens."""
 
 
-def opening_error(may_set: str) -> str:
-    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
-    words = map(str.strip, may_set.lower().split(","))
-    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
-    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
-
-
-_NO_NAME = "No key that requests may set has such a name."
+def find_unknown_keys(may_set: str) -> str:
+    """Return the message about words of `caller_may_set` that name no key, if any."""
+    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    advice = "No key that requests may set has such a name."
+    return unknown_words(
+        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
+    )
 
 
 def select_keys(
@@ -16389,21 +19941,40 @@ def select_keys(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return what a request may set, and the names of the settings left out.
 
-    `may_set` is the valve REQUEST_MAY_SET.
+    `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
-        fields = _FIELDS.get(key, {})
         if key in allowed:
             kept[key] = value
-        elif fields and isinstance(value, Mapping):
-            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
-            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif key in _FIELD_KEYS and isinstance(value, Mapping):
+            kept[key], refused_fields = _select_fields(key, value, allowed)
+            refused |= refused_fields
         elif value is not None:
             refused.add(key)
     return kept, sorted(refused & _SETTINGS)
+
+
+def _select_fields(
+    key: str, fields: Mapping[str, Any], allowed: Collection[str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the allowed fields of an object, and the keys of the settings left out."""
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for field, value in fields.items():
+        setting = _FIELD_KEYS[key].get(field, key)
+        if setting in allowed:
+            kept[field] = value
+        else:
+            refused.add(setting)
+    return kept, refused
+
+
+def _split_words(may_set: str) -> list[str]:
+    """Return the words of `caller_may_set`."""
+    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -16421,8 +19992,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
-    "this answer. Ask again."
+    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
+    "answer. Ask again."
 )
 
 
@@ -16445,24 +20016,30 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._refusals = RecentTexts()
-        self._told = hourly_texts()
+        self._logged = RecentTexts()
+        """What the log has said today about requests and valves."""
+        self._repairs = RepairMemory()
+        self._shown_notices = hourly_texts()
         self._secret = ""
-        self._unhook: Callable[[], object] = str
+        """What signs the context while there is no API key."""
+        self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
+        return [
+            {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
+        ]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
-        self._unhook = close_on_sigterm(self._bridge)
+        self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
         """End all answers and close everything."""
-        self._unhook()
+        if self._restore_sigterm is not None:
+            self._restore_sigterm()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
@@ -16477,27 +20054,29 @@ class Pipeline:
 
     def pipe(
         self,
-        user_message: str | None,
+        user_message: str | None,  # noqa: ARG002 - the server passes it by this name
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Return an iterator if the caller streams, else one complete result."""
-        del user_message  # the last message of the user, which `messages` has
+        """Return an iterator if the caller streams, else one complete result.
+
+        `user_message` is the last message of the user, which `messages` has.
+        """
         if not self._is_from_inlet(body):
-            body = {key: body[key] for key in body if key != CONTEXT_KEY}
+            body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id,
-            messages,
-            body,
-            self.valves,
-            caller.can_ask,
+            strategy=model_id,
+            messages=messages,
+            body=self._select_keys(body, caller, log),
+            valves=self.valves,
+            can_ask=caller.can_ask,
             caller=caller,
-            notices=self._notices(log),
-            is_new=self._told.first_time,
+            notices=self._find_notices(log),
+            is_new=self._shown_notices.first_time,
+            repairs=self._repairs,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -16506,7 +20085,9 @@ class Pipeline:
             return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
-            return iter((error, DONE_LINE)) if caller.streams else error
+            if caller.streams:
+                return iter((error, DONE_LINE))
+            return error
 
     def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
         """Say whether the context of a body is ours, and about the user who sends it.
@@ -16522,34 +20103,41 @@ class Pipeline:
 
     def _sign(self) -> Sign:
         """Return what signs the context; all copies of the pipeline have the API key."""
-        key = read_api_key(self.valves)
-        if not key:
+        secret = read_api_key(self.valves)
+        if not secret:
             self._secret = self._secret or server_secret()
-        return signer(key or self._secret, "gpt5_agent context")
+            secret = self._secret
+        return signer(secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [
-            name for name in refused if self._refusals.first_time(f"{who} {name}")
-        ]:
+        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
+        if new:
             log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (the valve "
-                "REQUEST_MAY_SET says what a request may set)"
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
             )
         return kept
 
-    def _notices(self, log: AgentLog) -> tuple[str, ...]:
-        """Say, and log once, which words of REQUEST_MAY_SET open nothing."""
-        sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        if sentence and self._refusals.first_time(sentence):
-            log.warn(sentence)
-        return (sentence,) if sentence else ()
+    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+        """Return, and log once, what is wrong with the valves."""
+        messages = find_valve_problems(self.valves)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        unknown_keys = find_unknown_keys(may_set)
+        if unknown_keys:
+            messages.append(unknown_keys)
+        for message in messages:
+            if self._logged.first_time(message):
+                log.warn(message)
+        return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 

@@ -14,6 +14,7 @@ import asyncio
 import gc
 import hashlib
 import json
+import math
 import random
 import re
 import secrets
@@ -24,6 +25,7 @@ from collections.abc import (
     AsyncGenerator,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -38,15 +40,206 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
-from itertools import islice
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+# --------------------------------------------------------------------------------------
+# openai_responses.json_input
+#
+# JSON that others wrote, which may be invalid.
+# --------------------------------------------------------------------------------------
+
+
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
+    level = [value]
+    while level:
+        yield level
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
+    return len(text) + _VALUE_BYTES * values
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        value = load_json(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
+        return None
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
+        return default
+
+
+_KILOBYTE = 1024
+
+
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) // _KILOBYTE
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_MAX_VALUE_DEPTH = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for more than `most`, and for too many levels.
+    """
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
+            if size > most:
+                raise JsonTooLarge
+        if depth >= _MAX_VALUE_DEPTH:
+            raise JsonTooLarge
+    return size
+
+
+def fits_form(value: object, form: Any) -> bool:
+    """Say whether a JSON value has a form.
+
+    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
+    form of its values, an object the forms of its keys; anything else is called.
+    """
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
+        case dict():
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
+    return bool(form(value))
+
+
+def as_mapping(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
 
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
@@ -84,7 +277,7 @@ def hex_digest(text: str) -> str:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
@@ -106,13 +299,14 @@ class RecentTexts:
         """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
@@ -121,7 +315,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
@@ -140,184 +336,20 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.json_input
-#
-# JSON that others wrote, which may be invalid.
-# --------------------------------------------------------------------------------------
-
-
-JsonObject = Mapping[str, Any]
-"""One that is only read."""
-
-MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
-MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
-_VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
-
-
-def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
-    with suppress(RecursionError):
-        value = json.loads(text)
-        if not is_too_deep(value):
-            return value
-    raise ValueError("too deep")
-
-
-def is_too_deep(value: object) -> bool:
-    """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
-    level = [value]
-    while level:
-        yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
-
-
-def json_weight(text: bytes | bytearray) -> int:
-    """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
-    return len(text) + _VALUE_BYTES * values
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = load_json(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
-
-
-def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
-def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
-    if isinstance(value, str):
-        return len(value) >> 10
-    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
-
-
-_VALUE_SIZE = 10
-"""What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
-
-
-class JsonTooLarge(ValueError):
-    """What others sent is more than is read."""
-
-
-class JsonBudget:
-    """The work that may still be done on what others sent."""
-
-    def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
-        self.left = left
-
-    def spend(self, size: int) -> None:
-        """Take a size away; raises JsonTooLarge if there is not so much."""
-        if size > self.left:
-            raise JsonTooLarge
-        self.left -= size
-
-
-def json_size(value: object, most: int) -> int:
-    """Return the size of a JSON value: its characters, and ten for each value.
-
-    Raises JsonTooLarge for more than `most`, and for too many levels.
-    """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
-            if size > most:
-                raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
-            raise JsonTooLarge
-    return size
-
-
-def fits_form(value: object, form: Any) -> bool:
-    """Say whether a JSON value has a form.
-
-    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
-    form of its values, an object the forms of its keys; anything else is called.
-    """
-    match form:
-        case str():
-            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
-        case type():
-            return isinstance(value, form)
-        case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
-        case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
-    return bool(form(value))
-
-
-def as_mapping(value: object) -> JsonObject:
-    """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, (dict, Mapping)) else {}
-
-
-def value_at(value: object, *keys: str) -> Any:
-    """Return what stands in objects in each other; None where one is missing."""
-    for key in keys:
-        value = as_mapping(value).get(key)
-    return value
-
-
-def as_list(value: object) -> list[Any]:
-    """Return a JSON array, an empty one for anything else."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: object) -> str:
-    """Return a text, an empty one for anything else."""
-    return value if isinstance(value, str) else ""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -339,21 +371,36 @@ def as_text(value: object) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -361,9 +408,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -491,22 +538,39 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    fields = as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -596,11 +660,41 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -611,25 +705,33 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -638,11 +740,20 @@ def _forms(secret: str) -> Iterator[str]:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
@@ -651,7 +762,11 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     The password of a `Basic` header follows a user name of unknown length.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
 
 
 # --------------------------------------------------------------------------------------
@@ -673,7 +788,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -685,7 +800,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -693,10 +808,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -704,9 +821,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -715,8 +836,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -728,13 +850,19 @@ class Endpoint:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -743,17 +871,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -763,11 +898,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -775,10 +910,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -788,10 +926,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -813,9 +953,12 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
@@ -834,7 +977,7 @@ def _environment_proxy(url: str) -> str | None:
 
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
-_LONGEST_REASON = 300
+_MAX_REASON_CHARACTERS = 300
 
 
 class EntraTokens:
@@ -859,8 +1002,17 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                self._forget_ended()
                 self._known[scope] = token, end
         return token
+
+    def _forget_ended(self) -> None:
+        """Forget tokens of earlier settings."""
+        now = unix_seconds()
+        for scope in list(self._known):
+            _, end = self._known[scope]
+            if end <= now:
+                del self._known[scope]
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""
@@ -868,172 +1020,428 @@ class EntraTokens:
             if self._credential is None:
                 identity = import_module("azure.identity")
                 self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
+            token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
                 "AUTH is `entra_id`, but this server has no package azure-identity. An "
                 "administrator has to install it, or to choose another AUTH."
             ) from None
         except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
                 "Microsoft Entra ID gave this server no token. An administrator has to "
                 f"look at the identity of this server. It said: {reason}"
             ) from None
-        return str(made.token), int(made.expires_on)
+        return str(token.token), int(token.expires_on)
 
 
 def entra_scope(endpoint: Endpoint) -> str:
     """Return what a token for a server of Azure is asked for, by its cloud."""
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    cloud = "com"
+    if endpoint.is_azure:
+        cloud = endpoint.host.rpartition(".azure.")[2]
     return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.catalog
+# openai_responses.endings
 #
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# How a run can end, and the sentence for each ending.
 #
-# Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output, fast, ultrafast, ultrafast_until, ultrafast_later.
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for. No text of the server is shown, because it may quote a key or a prompt.
 # --------------------------------------------------------------------------------------
 
 
-# ruff: noqa: E501 - one model a line reads as a table
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
 
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
+_PICTURE = (
+    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
+    "other words."
+)
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to look at its billing."
+)
+_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
+_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_RATE_LIMIT = (
+    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+)
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT_CODES = frozenset(
+    {
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
+    }
+)
+"""Codes of refusals of an image."""
+
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
+        "": "The answer is not complete{code}. Ask to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "server_is_overloaded": _OVERLOADED,
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": _POLICY,
+        "bio_policy": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
+        "data_residency_mismatch": "This model is not served in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, or is no longer there, "
+        "or this API key may not use it. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
+        "403": "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key's project.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and pictures.",
+        "429": _RATE_LIMIT,
+        "503": _OVERLOADED,
+        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
+        "": "The model's server refused the request with HTTP {status}{code}{param}. "
+        "An administrator finds the details in the log.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. " + _CONTINUE,
+    },
+    "unreadable": {
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
+    },
+    "malformed": {
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer. " + _CONTINUE,
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request and then said nothing for too "
+        "long. Try again, perhaps with less effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+    },
+    "total_timeout": {
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
+    },
 }
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
+
+class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
+    kind: str
+    code: str | None = None
+    sentence: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
+        return self.kind != "completed"
+
+    def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
+        before, _, rest = self.sentence.partition(_ARRIVED)
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
+
+def _usual_ending(kind: str) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
+COMPLETED = Ending("completed")
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
+
+ASKED_MODEL = "this model"
+"""Stands in a sentence for the id that was asked for, until a run puts it in."""
+
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
+    code = api_word(reason)
+    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+
+
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
+
+
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
 }
-"""Ids that the API itself serves with another model.
+"""Kind and word of the sentence; `-` stands for the exception's own."""
 
-gpt-5.6: OpenAI resolves the short id itself (openai-docs).
-"""
 
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-"""Names of ours that are never sent.
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
-gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
-"""
+
+def _code(error: ApiError) -> str | None:
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("OpenAI says", notice.explanation),
+        ("Its advice", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
+
+
+def failure_sentence(error: ApiError) -> str:
+    """Return the sentence for an error after the request was accepted."""
+    if error.status:
+        return refusal_sentence(error.status, error)
+    return _sentence("failed", error)
+
+
+def refusal_sentence(status: int, error: ApiError) -> str:
+    """Return the sentence for an HTTP status of 300 or more."""
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.names_a_place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+
+
+def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+
+
+def _sentence(kind: str, error: ApiError) -> str:
+    sentences = SENTENCES[kind]
+    words = (word for word in _words(error) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _words(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
+
+
+def _shown(word: str | None, form: str = " ({})") -> str:
+    return form.format(word) if api_word(word) else ""
+
+
+def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
+    known = any(word in sentences for sentences in SENTENCES.values())
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.resolve
+# openai_responses.models.facts
 #
-# Resolves a model name to an id and to the facts about the model.
-#
-# The first that fits, so that a real id always has priority:
-#
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
-#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
-#
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# What is known about a model: what it accepts, its limits and its prices.
 # --------------------------------------------------------------------------------------
-
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
@@ -1045,8 +1453,8 @@ class ModelPrices(NamedTuple):
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
@@ -1059,6 +1467,8 @@ class ModelFacts(NamedTuple):
     is asked for.
     """
 
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     """Lowest first; empty: none, or unknown."""
@@ -1091,16 +1501,933 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
+    context_window: int | None = None
     """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
-    """ISO date."""
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
 
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
 
 _PLAIN_FACTS = ModelFacts()
 
@@ -1143,14 +2470,33 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1167,12 +2513,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
     if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
     if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
     return None
 
 
@@ -1210,102 +2560,103 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
 
 
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
 
 
 _SIZES = ("mini", "nano", "pro")
 
 
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
 _OVERRIDE_FORMS = {
     **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
+    "context_window": _is_count,
+    "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
 }
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
+"""The facts that an entry can have, with the form of each."""
 
 
 @lru_cache(maxsize=8)
@@ -1324,8 +2675,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
@@ -1350,7 +2702,8 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -1394,8 +2747,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -1466,6 +2817,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -1489,11 +2851,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -1533,11 +2890,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -1554,7 +2911,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -1564,7 +2921,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -1572,10 +2929,27 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -1584,21 +2958,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -1613,29 +2991,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -1647,10 +3028,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -1673,8 +3056,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -1714,7 +3099,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -1740,9 +3127,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -1772,13 +3160,15 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
@@ -1814,7 +3204,14 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
@@ -1823,11 +3220,12 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -1835,8 +3233,14 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
@@ -1846,7 +3250,15 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < _MILLION
 
 
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -1857,17 +3269,28 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
     """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1891,23 +3314,37 @@ def _are_prices(row: Any) -> bool:
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
+    """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
@@ -1915,9 +3352,11 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
 
 
 # --------------------------------------------------------------------------------------
@@ -1949,11 +3388,12 @@ async def user_groups(user_id: str) -> set[str]:
 
     Open WebUI has groups inside of groups from 0.12 on.
     """
-    groups = _host_name("models.groups", "Groups")
-    knows = signature(groups.get_groups_by_member_id).parameters.keys()
-    above = dict.fromkeys(knows & {"include_inherited"}, True)
-    found = await groups.get_groups_by_member_id(user_id, **above)
-    return {name for group in found for name in (group.id, group.name)}
+    read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    if "include_inherited" in signature(read_groups).parameters:
+        groups = await read_groups(user_id, include_inherited=True)
+    else:
+        groups = await read_groups(user_id)
+    return {group.id for group in groups} | {group.name for group in groups}
 
 
 async def has_group(name: str) -> bool:
@@ -1990,10 +3430,11 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
     open_session = _host_name("internal.db", "get_async_db")
+    rows: list[Any] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
-            done = await session.execute(text(sql.format(schema=prefix)), values)
-        rows = list(done.all()) if done.returns_rows else []
+            result = await session.execute(text(sql.format(schema=prefix)), values)
+            rows = list(result.all()) if result.returns_rows else []
         await session.commit()
     return rows
 
@@ -2029,8 +3470,11 @@ _ASKS_NEXT = (
 )
 _OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
+"""How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
-_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
+_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
+_ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
+"""Another account may have a higher limit; for other requests the server is not down."""
 
 
 class EndpointEntry(BaseModel):
@@ -2054,7 +3498,8 @@ class EndpointEntry(BaseModel):
     @property
     def is_complete(self) -> bool:
         """Whether it has a key, or needs none; raises InvalidRequest for its address."""
-        return bool(self.at("").host and (self.auth == "entra_id" or self.key))
+        has_secret = self.auth == "entra_id" or bool(self.key)
+        return has_secret and bool(self.at("").host)
 
     @property
     def key(self) -> str:
@@ -2063,8 +3508,11 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_named = any(fnmatchcase(m, one) for m in models for one in self.models)
-        return is_named and bool(not self.groups or {*groups}.intersection(self.groups))
+        is_for_model = any(
+            fnmatchcase(model, pattern) for model in models for pattern in self.models
+        )
+        is_for_user = not self.groups or any(name in groups for name in self.groups)
+        return is_for_model and is_for_user
 
     def at(self, base_url: str) -> Endpoint:
         """Return its server and account; `base_url` is that of the valves."""
@@ -2085,10 +3533,12 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     Such an entry may keep chats from a server, so it is not passed over.
     """
     try:
-        entries = [*map(EndpointEntry.model_validate, load_json(text.strip() or "[]"))]
-        return entries if all(one.is_complete for one in entries) else None
+        rows = load_json(text.strip() or "[]")
+        entries = [EndpointEntry.model_validate(row) for row in rows]
+        are_complete = all(entry.is_complete for entry in entries)
     except (ValueError, TypeError, InvalidRequest):
         return None
+    return entries if are_complete else None
 
 
 class EndpointChoice:
@@ -2102,6 +3552,7 @@ class EndpointChoice:
         `down` has the times until which an account counts as one that fails.
         """
         self.problem = ""
+        """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
         self._entries = sorted(entries, key=self._is_down)
@@ -2116,70 +3567,92 @@ class EndpointChoice:
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
-        if self._reads(self._entries[0], host, owner):
+        chosen, *others = self._entries
+        if self._reads(chosen, host, owner):
             return False
-        for one in self._entries[1:]:
-            if not self._is_down(one) and self._reads(one, host, owner):
-                self._entries.remove(one)
-                self._entries.insert(0, one)
+        for entry in others:
+            if self._reads(entry, host, owner) and not self._is_down(entry):
+                self._entries.remove(entry)
+                self._entries.insert(0, entry)
                 return True
         return False
 
-    def loss(self, host: str, owner: str) -> str:
-        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
-        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        can_read = self._reads(self._entries[0], host, owner)
+        return "" if can_read else _OTHER_ACCOUNT
 
-    def leave_failed(self, kind: str, code: str, status: int) -> str:
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
-        would be the same anywhere.
+        would be the same anywhere, and what was stopped for its safety must go on
+        nowhere else.
         """
-        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
-        if is_down or status in (401, 429) or status >= 500:
-            account = self._entries[0].at(self._base_url).account()
-            self._down[account] = monotonic_seconds() + _DOWN_SECONDS
-        elif status not in (403, 404):
+        if code in SAFETY_STOPS:
+            return ""
+        is_missing = code == "model_not_found" or status in (403, 404)
+        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
+        if _is_down(kind, code, status):
+            self._note_failure(self._entries[0].at(self._base_url).account())
+        elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
             return ""
         self._entries.pop(0)
         return _ASKS_NEXT
 
+    def _note_failure(self, account: str) -> None:
+        """Remember for a minute that an account fails, and forget older failures."""
+        now = monotonic_seconds()
+        for other, end in [*self._down.items()]:
+            if end <= now:
+                del self._down[other]
+        self._down[account] = now + _DOWN_SECONDS
+
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
-        here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
+        """Say whether an entry can read what a server and an account encrypted."""
+        endpoint = entry.at(self._base_url)
+        return host in ("", endpoint.host) and owner in (
+            "",
+            endpoint.reasoning_scope_id(),
+        )
 
 
-class NoEndpoint:
-    """What a call gets whose entries cannot be read."""
-
-    problem = _UNREADABLE
+def _is_down(kind: str, code: str | None, status: int) -> bool:
+    """Say whether other requests to the same account would fail as well."""
+    if code in _ABOUT_ONE_REQUEST:
+        return False
+    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
+    return is_failing or status in (401, 429) or status >= 500
 
 
 async def choose_endpoints(
     text: str, facts: JsonObject, down: dict[str, float]
-) -> EndpointChoice | NoEndpoint | None:
+) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
     entries = read_endpoints(text)
+    base_url = str(facts.get("base_url"))
     if entries is None:
-        return NoEndpoint()
+        choice = EndpointChoice([], base_url, down)
+        choice.problem = _UNREADABLE
+        return choice
     if not entries or facts.get("has_own_key"):
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else ()
+    groups = await user_groups(user_id) if has_groups else set[str]()
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
-    found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
+    usable = [entry for entry in entries if entry.is_for(groups, names)]
+    return EndpointChoice(usable, base_url, down) if usable else None
 
 
 # --------------------------------------------------------------------------------------
@@ -2222,32 +3695,51 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     """
     if not text.strip():
         return None, ""
-    try:
-        rows = load_json(text)
-    except ValueError:
-        rows = None
-    rules = [_read_rule(row) for row in (rows if isinstance(rows, list) else [rows])]
-    unread = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
-    if not unread:
+    rules = [_read_rule(row) for row in _read_rows(text)]
+    places = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
+    if not places:
         return rules, ""
+    named = ", ".join(places[:_MAX_NAMED])
     return rules, (
-        f"Rule {', '.join(unread[:9])} of USER_LIMITS_JSON cannot be read, so users that "
-        "it names get no answers. An administrator has to correct it in the valves of "
-        'the filter, for example `[{"role": "user", "money": 5, "per": "month"}]`.'
+        f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
+        "answers. An administrator has to correct it in the valves of the filter, for "
+        'example `[{"role": "user", "money": 5, "per": "month"}]`.'
     )
 
 
+_MAX_NAMED = 9
+
+
+def _read_rows(text: str) -> list[object]:
+    """Return the entries of a JSON list; what is none is one entry, which is no rule."""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        return [None]
+    return rows if isinstance(rows, list) else [rows]
+
+
 def _read_rule(row: object) -> LimitRule:
+    """Return a rule; an amount without a period cannot be read."""
     try:
         rule = LimitRule.model_validate(row)
-        if rule.per or (rule.money is None and rule.tokens is None):
-            return rule
     except ValidationError:
-        pass
-    given = as_mapping(row)
-    named = {k: v for k in ("user", "group") if isinstance(v := given.get(k), str)}
-    role = given["role"] if given.get("role") in ("user", "admin") else ""
-    return LimitRule.model_validate({**named, "role": role, "unreadable": True})
+        return _unreadable_rule(as_mapping(row))
+    has_amount = rule.money is not None or rule.tokens is not None
+    if has_amount and not rule.per:
+        return _unreadable_rule(as_mapping(row))
+    return rule
+
+
+def _unreadable_rule(given: JsonObject) -> LimitRule:
+    """Return a rule that closes the server for those whom it surely names."""
+    user, group, role = given.get("user"), given.get("group"), given.get("role")
+    return LimitRule(
+        user=user if isinstance(user, str) else "",
+        group=group if isinstance(group, str) else "",
+        role=role if role in ("user", "admin") else "",
+        unreadable=True,
+    )
 
 
 def rules_of(
@@ -2257,14 +3749,16 @@ def rules_of(
     role: str,
 ) -> list[LimitRule]:
     """Return the rules that name a user, who has these `names` and is in `groups`."""
-    found = list[LimitRule]()
+    own_names = {name.lower() for name in names}
+    own_rules: list[LimitRule] = []
     for rule in rules:
-        is_named = rule.user.lower() in ("", *map(str.lower, names))
-        if is_named and rule.group in ("", *groups) and rule.role in ("", role):
-            found.append(rule)
+        is_user = not rule.user or rule.user.lower() in own_names
+        is_member = not rule.group or rule.group in groups
+        if is_user and is_member and rule.role in ("", role):
+            own_rules.append(rule)
             if rule.last:
                 break
-    return found
+    return own_rules
 
 
 PERIODS = {"day": "today", "week": "this week", "month": "this month"}
@@ -2273,9 +3767,12 @@ PERIOD_DAYS = {"day": 1, "week": 7, "month": 31}
 
 def period_start(per: str, today: date) -> date:
     """Return the first day of the period that `today` is in."""
-    if per == "month":
-        return today.replace(day=1)
-    return today - timedelta(today.weekday() if per == "week" else 0)
+    match per:
+        case "month":
+            return today.replace(day=1)
+        case "week":
+            return today - timedelta(today.weekday())
+    return today
 
 
 def next_start(per: str, today: date) -> date:
@@ -2339,28 +3836,62 @@ ALL_ROWS = (
 _NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
 
 
+_MAX_DUE = 10_000
+"""Rows that wait for the database."""
+
+
+def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
+    """Return what two rows of one user, day and model count together."""
+    return later._replace(
+        requests=earlier.requests + later.requests,
+        input=earlier.input + later.input,
+        cached=earlier.cached + later.cached,
+        output=earlier.output + later.output,
+        money=earlier.money + later.money,
+    )
+
+
 class UsageTable:
     """The table, and what is still to be added to it."""
 
     def __init__(self) -> None:
         """Touch nothing yet."""
         self.problem = ""
-        self._due: list[UsageRow] = []
+        self._due: dict[tuple[str, str, str], UsageRow] = {}
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, *rows: UsageRow) -> None:
         """Add rows soon; nobody waits for it."""
-        self._due += rows
+        for row in rows:
+            self._add_due(row)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
+    def _add_due(self, row: UsageRow) -> None:
+        """Keep a row until it is written, in one with what the user had before.
+
+        So a database that fails for days costs a row for each user, model and day. The
+        oldest of too many rows goes.
+        """
+        key = (row.user_id, row.day, row.model)
+        earlier = self._due.pop(key, None)
+        self._due[key] = _sum_rows(earlier, row) if earlier else row
+        if len(self._due) > _MAX_DUE:
+            del self._due[next(iter(self._due))]
+
     async def _write(self) -> None:
-        while rows := sorted(self._due):  # in one order: servers never wait crosswise
-            self._due, self.problem = [], ""
+        """Write what is due, until nothing is or the database refuses it."""
+        while self._due:
+            rows = sorted(
+                self._due.values()
+            )  # in one order: servers never wait crosswise
+            self._due = {}
+            self.problem = ""
             try:
                 await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
             except Exception as error:
-                self._due += rows
+                for row in rows:
+                    self._add_due(row)
                 self.problem = _NOT_COUNTED.format(type(error).__name__)
                 return
 
@@ -2377,8 +3908,16 @@ class UsageTable:
         """
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        due = [row for row in self._due if row.user_id == values.get("user_id")]
-        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
+        due = [
+            row for row in self._due.values() if row.user_id == values.get("user_id")
+        ]
+        return [_read_row(row) for row in found] + due
+
+
+def _read_row(row: Sequence[Any]) -> UsageRow:
+    """Return a row of the table; sums of PostgreSQL are decimals."""
+    user_id, day, model, *counts = row
+    return UsageRow(user_id, day, model, *(int(count) for count in counts))
 
 
 # --------------------------------------------------------------------------------------
@@ -2391,17 +3930,31 @@ class UsageTable:
 # --------------------------------------------------------------------------------------
 
 
-_COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
-_MOST_SHOWN, _MOST_LISTED = 100, 5000
+_COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
+_USUAL_DAYS = 30
+_MAX_SHOWN = 100
+"""Lines of the table of all users."""
+_MAX_LISTED = 5000
+"""Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
-def read_command(words: str) -> tuple[int, bool] | None:
-    """Return the days that a `/usage` asks for, and whether as CSV; else None."""
-    found = _COMMAND.fullmatch(words)
-    return (int(found[1] or 30), bool(found[2])) if found else None
+class UsageCommand(NamedTuple):
+    """What a `/usage` asks for."""
+
+    days: int = _USUAL_DAYS
+    as_csv: bool = False
+
+
+def read_command(text: str) -> UsageCommand | None:
+    """Return what a `/usage` asks for; None for other texts."""
+    match = _COMMAND.fullmatch(text)
+    if match is None:
+        return None
+    days = int(match["days"] or _USUAL_DAYS)
+    return UsageCommand(days, as_csv=match["csv"] is not None)
 
 
 class UsageReport:
@@ -2414,24 +3967,26 @@ class UsageReport:
         self._today = today
 
     async def lines(
-        self, days: int, as_csv: bool, left: Sequence[str]
+        self, command: UsageCommand, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
-        """Yield the lines of the answer; raises what the database raises."""
-        own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
-        own += map(_sums, (await self._own_rows()).items())
-        yield "\n".join(map(_line, own))
+        """Yield the lines of the answer; raises what the database raises.
+
+        `left` are the lines about what the user may still use.
+        """
+        groups = await self._own_rows()
+        own = [_sums(name, rows) for name, rows in groups.items()]
+        yield _table(("Your use (UTC)", *_SUMS), own)
         yield "".join(f"\n- {line}" for line in left)
         if self._user.get("role") != "admin":
             return
-        since = (self._today - timedelta(days - 1)).isoformat()
-        rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
-        cells: list[_Cells] = [(f"All users since {since}", *_SUMS), _RULE]
-        cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
-        if as_csv:
-            del cells[1]
-            yield "\n".join(["```csv", *(map(_csv_line, cells)), "```"])
+        since = (self._today - timedelta(command.days - 1)).isoformat()
+        rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
+        head = (f"All users since {since}", *_SUMS)
+        every = [_sums(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        if command.as_csv:
+            yield _csv(head, every)
         else:
-            yield "\n".join(map(_line, cells[: _MOST_SHOWN + 2]))
+            yield _table(head, every[:_MAX_SHOWN])
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -2449,12 +4004,28 @@ class UsageReport:
 _Cells = Sequence[str | int]
 
 
-def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
+def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
-    name, rows = group
-    columns = zip(*(row[3:] for row in rows), strict=True)
-    *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
-    return name, f"{money / 1e6:.4f}", *counts
+    dollars = sum(row.money for row in rows) / 1_000_000
+    return (
+        name,
+        f"{dollars:.4f}",
+        sum(row.requests for row in rows),
+        sum(row.input for row in rows),
+        sum(row.cached for row in rows),
+        sum(row.output for row in rows),
+    )
+
+
+def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(_line(cells) for cells in (head, _RULE, *rows))
+
+
+def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return CSV in a block of code."""
+    lines = [_csv_line(cells) for cells in (head, *rows)]
+    return "\n".join(["```csv", *lines, "```"])
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
@@ -2481,9 +4052,19 @@ def _csv_line(cells: _Cells) -> str:
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
+_MICRO = 1_000_000
+"""The table holds millionths of a US dollar."""
 _HOSTED_TYPES = (
-    *("web_search", "file_search", "code_interpreter", "image_generation", "mcp"),
-    *("shell", "local_shell", "apply_patch", "computer", "programmatic_tool_calling"),
+    "web_search",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "local_shell",
+    "apply_patch",
+    "computer",
+    "programmatic_tool_calling",
 )
 """Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
@@ -2493,13 +4074,17 @@ _NO_PRICE = (
     "Your use is limited in money, and the price of {} is not known. An administrator "
     "has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
+_NO_EFFORT = "This model has no effort that you may use. Choose another."
 
 
 class _Budget(NamedTuple):
+    """What a rule allows in its period, and what of it is used."""
+
     rule: LimitRule
-    most: float
+    limit: float
     used: float
-    text: Callable[[float], str]
+    as_text: Callable[[float], str]
+    """Says an amount: dollars or tokens."""
 
 
 @dataclass
@@ -2517,7 +4102,8 @@ class UserLimits:
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
-    is_given_model: bool = False
+    """Why no effort of the model may be used, once that is known."""
+    has_given_model: bool = False
     """Whether an administrator chose the model: the one for tasks."""
 
     @property
@@ -2532,6 +4118,7 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
+        """Whether the call costs the administrator: a user's own key does not."""
         return self.table is not None and not self.facts.get("has_own_key")
 
     @property
@@ -2544,86 +4131,97 @@ class UserLimits:
 
         `model` is the API's name, with `-pro` for the mode.
         """
-        if not self.is_admin and any(r.unreadable for r in self.rules):
+        if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        return self._used_up(1) or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._model_refusal(model)
 
-    def _wrong_model(self, model: str) -> str:
-        """Return why a model is not allowed.
+    def _model_refusal(self, model: str) -> str:
+        """Return why a model is not allowed, or nothing.
 
         A caller who asks for the mode pro has another model than the listed one.
         """
-        names, listed = [model.lower()], str(self.facts.get("model"))
+        if self.has_given_model:
+            return ""
+        listed = str(self.facts.get("model"))
         resolved = resolve_model(listed)
+        names = [model.lower()]
         if resolved.pro or model != f"{resolved.id}-pro":
             names.append(listed.lower())
-        for known in () if self.is_given_model else self._lists("models"):
-            if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
-                listed = ", ".join(known) or "none"
-                return f"{model} is not for you. You may use: {listed}."
+        for patterns in self._allowed("models"):
+            if not _matches(names, patterns):
+                allowed = ", ".join(patterns) or "none"
+                return f"{model} is not available to you. You may use: {allowed}."
         return ""
 
-    def _lists(self, name: str) -> list[list[str]]:
+    def _allowed(self, name: Literal["models", "efforts", "tools"]) -> list[list[str]]:
         """Return what each rule allows of something, if it limits that."""
-        lists = (getattr(rule, name) for rule in self.rules)
-        return [one for one in lists if one is not None]
+        values: Iterable[list[str] | None] = (
+            getattr(rule, name) for rule in self.rules
+        )
+        return [value for value in values if value is not None]
 
-    def closed_tools(self) -> list[str]:
+    def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
-        tools = self._lists("tools")
-        return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
+        allowed = self._allowed("tools")
+        return [kind for kind in _HOSTED_TYPES if not _is_in_all(kind, allowed)]
 
-    def other_effort(self, asked: str | None, known: Sequence[str]) -> str:
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
 
-        It is the next lower one of those that the model knows, in their order.
+        It is the next lower one of those that the model knows, in their order; else the
+        lowest that is allowed. An effort that the model does not know counts as the
+        highest.
         """
-        allowed = self._lists("efforts")
-        usable = [one for one in known if all(one in some for some in allowed)]
+        allowed = self._allowed("efforts")
+        usable = [effort for effort in known if _is_in_all(effort, allowed)]
         if not known or not allowed or asked in usable:
             return ""
         if not usable:
-            self.refused = "This model has no effort that you may use. Choose another."
+            self.refused = _NO_EFFORT
             return ""
-        rank = [*known, asked].index
-        lower = [one for one in usable if rank(one) < rank(asked)]
+        place = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < place]
         return lower[-1] if lower else usable[0]
 
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
         """Count responses (see `Account.count_responses`)."""
-        if self._counts and self.table and counts[0]:
+        requests = counts[0]
+        if self._counts and self.table and requests:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
-            row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
+            money = round((cost or 0) * _MICRO)
+            row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
             self.table.add(row)
         return self._used_up(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
-        for rule in self.rules if self._counts else ():
+        """Yield what each rule limits; nothing where the call is not counted."""
+        if not self._counts:
+            return
+        for rule in self.rules:
             start = period_start(rule.per, self.today).isoformat()
             rows = [row for row in self.rows if row.day >= start]
             if rule.money is not None:
-                used = sum(row.money for row in rows) / 1e6
-                yield _Budget(rule, rule.money, used, format_money)
+                money = sum(row.money for row in rows) / _MICRO
+                yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
-                used = sum(row.input + row.output for row in rows)
-                yield _Budget(rule, rule.tokens, used, "{:,.0f} tokens".format)
+                tokens = sum(row.input + row.output for row in rows)
+                yield _Budget(rule, rule.tokens, tokens, _format_tokens)
 
     def _used_up(self, share: float) -> str:
-        """Return the sentence about a limit that is reached; the longest one counts."""
-        reached = [one for one in self._budgets() if one.used >= one.most * share]
+        """Return the message about a limit that is reached; the longest one counts."""
+        reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
-        longest = max(reached, key=lambda one: PERIOD_DAYS[one.rule.per])
-        rule, most, used, text = longest
+        rule, limit, used, as_text = max(reached, key=_budget_days)
         return (
-            f"Your limit of {text(most)} a {rule.per} is used up: {text(used)} so far. "
-            f"It begins anew on {next_start(rule.per, self.today)} at 00:00 UTC."
+            f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
+            f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
         )
 
     def notices(self) -> list[str]:
@@ -2631,24 +4229,48 @@ class UserLimits:
 
         The last one is read by all: what is left, if a rule wants it shown.
         """
-        uncounted = self.table.problem if self.table else ""
-        problems = (*self.problems, uncounted) if self.is_admin else ()
-        return [*filter(None, problems), *self._left(all_rules=False)]
+        problems: list[str] = []
+        if self.is_admin:
+            problems += self.problems
+            problems += [self.table.problem] if self.table else []
+        found = [problem for problem in problems if problem]
+        return found + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
-        return [
-            f"{text(max(0, most - used))} of {text(most)} left {PERIODS[rule.per]}"
-            for rule, most, used, text in self._budgets()
-            if rule.show or all_rules
-        ]
+        """Return a line for each limit: of all, or of those that are to be shown."""
+        lines: list[str] = []
+        for rule, limit, used, as_text in self._budgets():
+            if rule.show or all_rules:
+                left = as_text(max(0, limit - used))
+                lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
+        return lines
 
-    def answer(self, words: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other words."""
-        asked = read_command(words) if self.table else None
-        if asked is None or self.table is None:
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+        if self.table is None:
+            return None
+        command = read_command(text)
+        if command is None:
             return None
         report = UsageReport(self.table, self._user, self.today)
-        return report.lines(*asked, self._left(all_rules=True))
+        return report.lines(command, self._left(all_rules=True))
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Say whether one of the names, in small letters, fits one of the patterns."""
+    return any(fnmatchcase(n, p.lower()) for n in names for p in patterns)
+
+
+def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
+    return all(word in allowed for allowed in lists)
+
+
+def _format_tokens(amount: float) -> str:
+    return f"{amount:,.0f} tokens"
+
+
+def _budget_days(budget: _Budget) -> int:
+    return PERIOD_DAYS[budget.rule.per]
 
 
 async def read_user_limits(
@@ -2658,21 +4280,30 @@ async def read_user_limits(
 
     Raises what the host's database raises.
     """
-    every, problem = read_limits(text)
-    if every is None:
+    every_rule, problem = read_limits(text)
+    if every_rule is None:
         return UserLimits(facts=facts)
     user, today = facts.get("user") or {}, utc_today()
-    user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
-    groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
-    rules = rules_of(every, names, groups, str(user.get("role")))
-    rows = list[UsageRow]()
+    user_id = str(user.get("id"))
+    names = {user_id, str(user.get("email"))}
+    has_groups = any(rule.group for rule in every_rule)
+    groups = await user_groups(user_id) if has_groups else set[str]()
+    rules = rules_of(every_rule, names, groups, str(user.get("role")))
+    rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    given = await _is_given_model(str(facts.get("task") or ""))
-    return UserLimits(rules, rows, facts, table, [problem], today, is_given_model=given)
+    return UserLimits(
+        rules,
+        rows,
+        facts,
+        table,
+        [problem],
+        today,
+        has_given_model=await _has_given_model(str(facts.get("task") or "")),
+    )
 
 
-async def _is_given_model(task: str) -> bool:
+async def _has_given_model(task: str) -> bool:
     """Say whether the host does a task with the model that an administrator chose.
 
     Without one, and to merge answers, it takes the model that the client names.
@@ -2692,12 +4323,13 @@ async def _is_given_model(task: str) -> bool:
 
 
 _SCOPE = "openai_responses_manifold"
-_LONGEST = 100
+_MAX_NAME = 100
+"""Characters of a name that is exported."""
 _WORD = re.compile(r"[\w.-]{1,60}", re.ASCII)
-_MOST_WORDS = 50
-"""Words of servers that are told apart: each is a series of its own in a database."""
+_MAX_WORDS = 50
+"""Words of servers that are kept apart: each is a series of its own in a database."""
 _OTHER = "_OTHER"
-"""The conventions' word for all that are not told apart."""
+"""The conventions' word for all others."""
 
 _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
@@ -2719,11 +4351,11 @@ def _exported(name: str) -> str:
     One with half a character (a lone surrogate) would end the export of all spans that
     wait with it, those of others too.
     """
-    return name[:_LONGEST].encode("utf-8", "replace").decode()
+    return name[:_MAX_NAME].encode("utf-8", "replace").decode()
 
 
 class ServerWords:
-    """The words of servers that are told apart, for all calls of the pipe."""
+    """The words of servers that are kept apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
         """Know none yet."""
@@ -2731,8 +4363,9 @@ class ServerWords:
 
     def known(self, word: str) -> str:
         """Return a word, or that for all others if there are too many."""
-        is_new = word not in self._known
-        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+        if word in self._known:
+            return word
+        if not _WORD.fullmatch(word) or len(self._known) >= _MAX_WORDS:
             return _OTHER
         self._known.add(word)
         return word
@@ -2743,16 +4376,14 @@ class Telemetry:
 
     def __init__(self, facts: JsonObject, words: ServerWords) -> None:
         """Measure nothing yet; `facts` are those of `Filter.begin`."""
-        self._facts, self._words = facts, words
+        self._facts = facts
+        self._words = words
         self._run: _Run | None = None
 
-    def count(self, counts: Sequence[int], cost: float | None) -> None:
+    def count(self, counts: tuple[int, int, int, int], cost: float | None) -> None:
         """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
-            self._run.used = [
-                a + b for a, b in zip(self._run.used, counts, strict=True)
-            ]
-            self._run.cost += cost or 0
+            self._run.add_usage(counts, cost or 0)
 
     def observe_run(
         self, events: Events, model: str, address: str, describe: Describe
@@ -2763,8 +4394,8 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        facts = _attributes(self._facts, model, address)
-        self._run = _Run(self._words, facts, describe)
+        attributes = _run_attributes(self._facts, model, address)
+        self._run = _Run(self._words, attributes, describe)
         return self._run.observed(events)
 
     async def observe_tool(
@@ -2777,10 +4408,13 @@ class Telemetry:
         if not exports_telemetry():
             return await work
         name = _exported(name)
-        facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+        }
         tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
         with tracer.start_as_current_span(
-            f"execute_tool {name}", attributes=facts, **_NO_EXCEPTIONS
+            f"execute_tool {name}", attributes=attributes, **_NO_EXCEPTIONS
         ) as span:
             try:
                 result = await work
@@ -2793,32 +4427,44 @@ class Telemetry:
 
 
 def _fail(span: Any, word: str) -> None:
+    """Mark a span as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
 
 
 class _Run:
-    """What is measured of one run.
-
-    `used` are requests, input tokens, cached ones of them, and output tokens.
-    """
+    """What is measured of one run."""
 
     def __init__(
-        self, words: ServerWords, facts: dict[str, Any], describe: Describe
+        self, words: ServerWords, attributes: dict[str, Any], describe: Describe
     ) -> None:
-        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._words, self._describe = words, describe
-        self._facts = facts
+        self._words = words
+        self._describe = describe
+        self._attributes = attributes
+        self._requests = 0
+        self._input_tokens = 0
+        self._cached_tokens = 0
+        self._output_tokens = 0
+        self._cost = 0.0
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['gen_ai.request.model']}",
+            f"chat {attributes['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=facts,
+            attributes=attributes,
         )
         self._began = monotonic()
         self._has_text = False
         self._error = "cancelled"
+
+    def add_usage(self, counts: tuple[int, int, int, int], cost: float) -> None:
+        """Add what responses have used (see `Account.count_responses`)."""
+        requests, input_tokens, cached_tokens, output_tokens = counts
+        self._requests += requests
+        self._input_tokens += input_tokens
+        self._cached_tokens += cached_tokens
+        self._output_tokens += output_tokens
+        self._cost += cost
 
     async def observed(self, events: Events) -> Events:
         """Yield `events`; what is done for them belongs to the span.
@@ -2828,7 +4474,10 @@ class _Run:
         """
         try:
             async with aclosing(events):
-                while (event := await self._next(events)) is not None:
+                while True:
+                    event = await self._next(events)
+                    if event is None:
+                        break
                     self._note(*self._describe(event))
                     yield event
         except Exception as error:
@@ -2838,44 +4487,49 @@ class _Run:
             self._end()
 
     async def _next(self, events: Events) -> Any:
+        """Return the next event, None at the end; it belongs to the span."""
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
     def _note(self, word: str = "", *more: Any) -> None:
-        if word == "text" and not self._has_text:
-            self._has_text = True
-            self._record("openai_responses.time_to_first_text", self._seconds())
-        elif word in ("retry", "recovery"):
-            name = {"retry": "retries", "recovery": "recoveries"}[word]
-            self._count(name, "1", 1)
-        elif word == "end":
-            self._note_end(*more)
+        """Note an event, in the words of `Describe`."""
+        match word:
+            case "text" if not self._has_text:
+                self._has_text = True
+                self._record("openai_responses.time_to_first_text", self._seconds())
+            case "retry":
+                self._count("retries", "1", 1)
+            case "recovery":
+                self._count("recoveries", "1", 1)
+            case "end":
+                self._note_end(*more)
 
     def _note_end(self, kind: str, code: str | None, model: str) -> None:
         """Note how the run ended."""
         word = self._words.known(code) if code else kind
-        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
+        self._span.set_attribute("gen_ai.response.finish_reasons", [word])
         if model:
-            told["gen_ai.response.model"] = _exported(model)
-        self._span.set_attributes(told)
+            self._span.set_attribute("gen_ai.response.model", _exported(model))
         self._error = "" if kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
-        """Note what the run has used; a server may have said nothing of it."""
-        _, given, cached, made = self.used
+        """Note what the run has used."""
+        cached = self._cached_tokens
         self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-        for kind, count in (("input", given), ("output", made)):
+        tokens = {"input": self._input_tokens, "output": self._output_tokens}
+        for kind, count in tokens.items():
             self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
             more = {"gen_ai.token.type": kind}
             self._record("gen_ai.client.token.usage", count, "{token}", more)
-        if self.cost:
-            self._count("cost", "{USD}", self.cost)
+        if self._cost:
+            self._count("cost", "{USD}", self._cost)
 
     def _end(self) -> None:
-        if any(self.used):
+        """Note the end; a server may have said nothing of what was used."""
+        if self._requests or self._input_tokens or self._output_tokens:
             self._note_usage()
         if self._error:
-            self._facts["error.type"] = self._error
+            self._attributes["error.type"] = self._error
             _fail(self._span, self._error)
         self._record("gen_ai.client.operation.duration", self._seconds())
         self._span.end()
@@ -2885,7 +4539,7 @@ class _Run:
 
     def _count(self, name: str, unit: str, number: float) -> None:
         counter = self._meter.create_counter(f"openai_responses.{name}", unit)
-        counter.add(number, self._facts)
+        counter.add(number, self._attributes)
 
     def _record(
         self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
@@ -2894,23 +4548,23 @@ class _Run:
         histogram = self._meter.create_histogram(
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
-        histogram.record(number, {**self._facts, **(more or {})})
+        histogram.record(number, {**self._attributes, **(more or {})})
 
 
-def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+def _run_attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     """Return what is known of a run from its beginning."""
     is_azure = Endpoint(f"https://{address}", "").is_azure
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
         "gen_ai.request.model": _exported(model),
         "server.address": address,
     }
     if facts["task"]:
-        told["openai_responses.task"] = facts["task"]
+        attributes["openai_responses.task"] = facts["task"]
     if facts["has_own_key"]:
-        told["openai_responses.own_key"] = True
-    return told
+        attributes["openai_responses.own_key"] = True
+    return attributes
 
 
 # --------------------------------------------------------------------------------------
@@ -2926,7 +4580,7 @@ class Account(NamedTuple):
     limits: UserLimits
     telemetry: Telemetry
     tokens: EntraTokens
-    endpoints: EndpointChoice | NoEndpoint | None = None
+    endpoints: EndpointChoice | None = None
     """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
@@ -2959,9 +4613,10 @@ class Account(NamedTuple):
         """Return a token of Microsoft Entra ID, or else what is wrong."""
         scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            return await self.tokens.token(scope), ""
+            token = await self.tokens.token(scope)
         except InvalidRequest as error:
             return "", str(error)
+        return token, ""
 
 
 # --------------------------------------------------------------------------------------
@@ -2975,7 +4630,7 @@ class Account(NamedTuple):
 
 
 class LimitReached(Exception):
-    """A question is refused; the host shows the sentence in the chat."""
+    """A question is refused; the host shows the message in the chat."""
 
 
 def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
@@ -2984,12 +4639,14 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
     None for other models. A model of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id and request is None:
+        return None
     if base_id:
-        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+        model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
         return None
-    name = str(model.get("id"))
-    return name, name.split(".", 1)[-1]
+    model_id = str(model.get("id"))
+    return model_id, model_id.split(".", 1)[-1]
 
 
 _FLAG = TypeAdapter(bool)
@@ -3010,18 +4667,37 @@ def wants_stream(body: JsonObject) -> bool:
 
 
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
-    """Return what an answer reports; a cost that is not told counts as none."""
-    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
-    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
-    counts = (1, int(given), int(cached), int(made), money)
-    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+    """Return what an answer reports, in the API's names or those of Chat Completions.
+
+    A cost that is not reported counts as none.
+    """
+    details = as_mapping(usage.get("input_tokens_details"))
+    read = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    written = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
+    return UsageRow(
+        user_id=str(user_id),
+        day=utc_today().isoformat(),
+        model=model,
+        requests=1,
+        input=int(read),
+        cached=int(_number(details, "cached_tokens")),
+        output=int(written),
+        money=round(dollars * 1_000_000),
+    )
 
 
-def _number(counts: Mapping[str, Any], name: str) -> float:
+_MAX_DOLLARS = 1_000_000
+_MAX_COUNT = 10**12
+"""What servers report may be anything; a column holds eight bytes."""
+
+
+def _number(counts: JsonObject, name: str) -> float:
+    """Return a count that can be one, else 0."""
     value = counts.get(name)
-    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
+    if isinstance(value, int | float) and 0 < value < _MAX_COUNT:
+        return value
+    return 0
 
 
 # --------------------------------------------------------------------------------------
@@ -3035,9 +4711,9 @@ def _number(counts: Mapping[str, Any], name: str) -> float:
 
 
 _SECONDS = 60.0
-_MOST_NAMES = 100
-"""Each is one or two questions to the database."""
-_MOST_TOLD = 9
+_MAX_LOOKED_UP = 100
+"""Of users, and of groups: each is one or two questions to the database."""
+_MAX_CHECKED_NAMES = 9
 
 
 class NameCheck:
@@ -3050,7 +4726,7 @@ class NameCheck:
         self._problem = ""
 
     async def problem(self, limits: str, endpoints: str) -> str:
-        """Return the sentence about names in the two valves, or nothing.
+        """Return the message about names in the two valves, or nothing.
 
         Raises what the host's database raises.
         """
@@ -3062,19 +4738,27 @@ class NameCheck:
 
 
 async def _find_problem(limits: str, endpoints: str) -> str:
-    rules, entries = read_limits(limits)[0] or (), read_endpoints(endpoints) or ()
-    users = dict.fromkeys(rule.user for rule in rules if rule.user)
-    groups = dict.fromkeys(rule.group for rule in rules if rule.group)
-    groups |= dict.fromkeys(name for entry in entries for name in entry.groups)
-    unknown = [n for n in islice(groups, _MOST_NAMES) if not await has_group(n)]
-    unknown += [n for n in islice(users, _MOST_NAMES) if not await has_user(n)]
+    rules = read_limits(limits)[0] or ()
+    entries = read_endpoints(endpoints) or ()
+    users = _each_once(rule.user for rule in rules)
+    groups = _each_once(rule.group for rule in rules)
+    of_entries = _each_once(name for entry in entries for name in entry.groups)
+    groups = _each_once([*groups, *of_entries])
+    unknown = [g for g in groups[:_MAX_LOOKED_UP] if not await has_group(g)]
+    unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
     if not unknown:
         return ""
+    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
-        f"The valves of the filter name {', '.join(unknown[:_MOST_TOLD])}, but Open "
-        "WebUI has no such group or user. These rules hold for nobody; whoever signs "
-        "up with such an address gets its rules."
+        f"The valves of the filter name {named}, but Open WebUI has no such group or "
+        "user. These rules hold for nobody; whoever signs up with such an address gets "
+        "its rules."
     )
+
+
+def _each_once(names: Iterable[str]) -> list[str]:
+    """Return the names that are not empty, in their order."""
+    return list(dict.fromkeys(name for name in names if name))
 
 
 # --------------------------------------------------------------------------------------
@@ -3140,19 +4824,19 @@ class Filter:
         self._tokens = EntraTokens()
         self._names = NameCheck()
 
-    async def begin(self, facts: dict[str, Any]) -> Account:
+    async def begin(self, facts: JsonObject) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
 
         `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        valves = self.valves
-        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
-        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        rules, entries = self.valves.USER_LIMITS_JSON, self.valves.ENDPOINTS_JSON
+        limits = await read_user_limits(rules, facts, self._usage)
+        endpoints = await choose_endpoints(entries, facts, self._down)
         if limits.is_admin:
-            texts = (valves.USER_LIMITS_JSON, valves.ENDPOINTS_JSON)
-            limits.problems = (*limits.problems, await self._names.problem(*texts))
+            unknown_names = await self._names.problem(rules, entries)
+            limits.problems = (*limits.problems, unknown_names)
         return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(
@@ -3172,21 +4856,25 @@ class Filter:
         body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
-            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
-            await __event_emitter__({"type": "notification", "data": told})
-        if names := agent_names(__model__ or {}, __request__):
-            limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True)
-            if limits.has_amounts and not body["stream"]:
-                refused = refused or _NO_STREAM
-            if refused:
-                raise LimitReached(refused)
+            warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": warning})
+        names = agent_names(__model__ or {}, __request__)
+        if names is None:
+            return body
+        model_id, listed = names
+        limits = await self._agent_limits({"user": user, "model": listed})
+        refusal = limits.refusal(model_id, has_price=True)
+        if not refusal and limits.has_amounts and not body["stream"]:
+            refusal = _NO_STREAM
+        if refusal:
+            raise LimitReached(refusal)
         return body
 
-    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+    async def _agent_limits(self, facts: JsonObject) -> UserLimits:
+        """Return what the user of an agent may use; raises LimitReached."""
         try:
-            text = self.valves.USER_LIMITS_JSON
-            return await read_user_limits(text, facts, self._usage)
+            rules = self.valves.USER_LIMITS_JSON
+            return await read_user_limits(rules, facts, self._usage)
         except Exception as error:
             # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__
@@ -3201,9 +4889,11 @@ class Filter:
     ) -> dict[str, Any]:
         """Count what an answer of the agent pipeline reports."""
         usage = event.get("usage")
-        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
-            names = agent_names(__model__ or {}, __request__)
-            if names:
-                user_id = (__user__ or {}).get("id")
-                self._usage.add(usage_row(user_id, names[1], usage))
+        if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
+            return event
+        names = agent_names(__model__ or {}, __request__)
+        if names:
+            _, listed = names
+            user_id = (__user__ or {}).get("id")
+            self._usage.add(usage_row(user_id, listed, usage))
         return event

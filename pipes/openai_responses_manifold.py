@@ -15,9 +15,11 @@ import base64
 import gc
 import hashlib
 import hmac
+import html
 import inspect
 import json
 import logging
+import math
 import os
 import random
 import re
@@ -25,6 +27,7 @@ import secrets
 import ssl
 import time
 import zlib
+from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, defaultdict, deque
@@ -67,7 +70,16 @@ from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -127,7 +139,7 @@ def hex_digest(text: str) -> str:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
@@ -149,13 +161,14 @@ class RecentTexts:
         """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
@@ -164,7 +177,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
@@ -183,13 +198,20 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -225,61 +247,80 @@ def is_too_deep(value: object) -> bool:
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
+
+
+_KILOBYTE = 1024
 
 
 def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
+_MAX_VALUE_DEPTH = 64
 
 
 class JsonTooLarge(ValueError):
@@ -307,14 +348,14 @@ def json_size(value: object, most: int) -> int:
     """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
@@ -331,13 +372,15 @@ def fits_form(value: object, form: Any) -> bool:
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 
@@ -382,21 +425,36 @@ def as_text(value: object) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -404,9 +462,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -534,22 +592,39 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    fields = as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -581,6 +656,174 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
 # How a run can end, and the sentence for each ending.
@@ -588,6 +831,11 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -598,6 +846,7 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Put the question in "
     "other words."
 )
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to look at its billing."
@@ -611,10 +860,30 @@ _ARRIVED = "What arrived is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
 
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -665,8 +934,22 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
-        "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not served in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
@@ -684,7 +967,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
             "followed, because the key would go along",
             "BASE_URL",
         ),
-        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
@@ -772,7 +1056,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -811,7 +1095,37 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 
 def _code(error: ApiError) -> str | None:
-    return api_word(error.code or error.type)
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("OpenAI says", notice.explanation),
+        ("Its advice", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -827,7 +1141,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -866,11 +1180,31 @@ _PHRASES = (
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:2000]
+    text = error.message[:_MAX_SEARCHED]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    return list(filter(None, (error.code, error.type, *found)))
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -880,7 +1214,7 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -895,7 +1229,8 @@ def api_word(word: str | None) -> str | None:
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -939,8 +1274,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -1011,6 +1344,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -1034,11 +1378,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -1078,11 +1417,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -1099,7 +1438,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -1109,7 +1448,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -1117,10 +1456,27 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -1129,21 +1485,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -1158,29 +1518,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -1192,10 +1555,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -1218,8 +1583,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -1259,7 +1626,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -1285,9 +1654,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -1317,160 +1687,22 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.catalog
+# openai_responses.models.facts
 #
-# The table of models, generated from `scripts/catalog/models.json`; do not edit.
-#
-# Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output, fast, ultrafast, ultrafast_until, ultrafast_later.
+# What is known about a model: what it accepts, its limits and its prices.
 # --------------------------------------------------------------------------------------
-
-
-# ruff: noqa: E501 - one model a line reads as a table
-
-CATALOG_TABLE = """
-model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
-gpt-6-cyber|||6|||||
-gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2|||||
-gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
-gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual|||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
-"""
-
-CATALOG_WORDS: dict[str, str] = {
-    "some": "low medium high",
-    "more": "some xhigh max",
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
-
-CATALOG_SERVED_AS: dict[str, str] = {
-    "gpt-5.6": "gpt-5.6-sol",
-}
-"""Ids that the API itself serves with another model.
-
-gpt-5.6: OpenAI resolves the short id itself (openai-docs).
-"""
-
-CATALOG_ALIASES: dict[str, str] = {
-    "gpt-5-auto": "gpt-6.1-sol",
-}
-"""Names of ours that are never sent.
-
-gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
-"""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.resolve
-#
-# Resolves a model name to an id and to the facts about the model.
-#
-# The first that fits, so that a real id always has priority:
-#
-# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
-# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
-#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
-# 5. any other name, with the facts of its family, or with cautious facts.
-#
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
-# --------------------------------------------------------------------------------------
-
-
-REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
-_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
@@ -1482,8 +1714,8 @@ class ModelPrices(NamedTuple):
     output: float | None
     fast: float | None = None
     ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
     ultrafast_later: float | None = None
 
 
@@ -1496,6 +1728,8 @@ class ModelFacts(NamedTuple):
     is asked for.
     """
 
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     """Lowest first; empty: none, or unknown."""
@@ -1528,16 +1762,1175 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
+    context_window: int | None = None
     """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
-    """ISO date."""
+    """The day on which OpenAI switches the model off, an ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
 
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.usage
+#
+# The tokens that a run used, and what they cost.
+#
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# by response: the tier that the server named and the length of the input count
+# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+# estimated.
+# --------------------------------------------------------------------------------------
+
+
+class Usage(NamedTuple):
+    """Counts of one response, or of several added together.
+
+    `cached` is part of `input`, `reasoning` of `output`
+    (docs/reference/responses-api.md, "Usage").
+    """
+
+    input: int = 0
+    output: int = 0
+    total: int = 0
+    cached: int = 0
+    cache_writes: int = 0
+    reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none."""
+
+
+def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+    """Return the sum, field by field."""
+    if one is None or other is None:
+        return one or other
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
+
+
+def read_usage(wire: object, tier: object = "") -> Usage | None:
+    """Return the counts of a response's `usage`, or None if it has none."""
+    if not isinstance(wire, Mapping):
+        return None
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
+    return Usage(
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
+        cached=_count(inputs.get("cached_tokens")),
+        cache_writes=_count(inputs.get("cache_write_tokens")),
+        reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
+    )
+
+
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
+def _count(value: object) -> int:
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
+
+
+_MILLION = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def cost_of_run(
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
+) -> float | None:
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
+
+
+def format_money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+
+
+_LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    """Return what a response costs; None if a price or the tier is unknown.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
+        return None
+    cached = prices.input if prices.cached is None else prices.cached
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in ("fast", "priority"):
+        return prices.fast
+    if tier == "ultrafast":
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.appended
+#
+# Items that say at their place in a chat what fields of a request say.
+#
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
+# --------------------------------------------------------------------------------------
+
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The types of these items."""
+
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
+            continue
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.catalog
+#
+# The catalog of models; generated, do not edit.
+#
+# Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+# Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+# this module is current, as do the tests.
+#
+# Facts as of 2026-11-24. Prices are US dollars for a million tokens at the standard tier.
+# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+# only where it differs from its model.
+# --------------------------------------------------------------------------------------
+
+
+CATALOG_MODELS = (
+    ModelFacts(
+        id="chatgpt-image-latest",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-4.1",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+            fast=1.75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4.1-mini",
+        hosted=True,
+        context_window=1_047_576,
+        max_output_tokens=32_768,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.4,
+            cached=0.1,
+            cache_write=None,
+            output=1.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=2.5,
+            cached=1.25,
+            cache_write=None,
+            output=10,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-4o-mini",
+        hosted=True,
+        context_window=128_000,
+        max_output_tokens=16_384,
+        shutdown="2027-01-14",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.15,
+            cached=0.075,
+            cache_write=None,
+            output=0.6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-mini",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-terra",
+        prices=ModelPrices(
+            input=0.25,
+            cached=0.025,
+            cache_write=None,
+            output=2,
+            fast=1.8,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-nano",
+        reasoning=True,
+        efforts=("minimal", "low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("web_search",),
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2026-12-11",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.05,
+            cached=0.005,
+            cache_write=None,
+            output=0.4,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5-pro",
+        reasoning=True,
+        efforts=("high",),
+        default_effort="high",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=400_000,
+        max_output_tokens=272_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=15,
+            cached=None,
+            cache_write=None,
+            output=120,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.1",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.25,
+            cached=0.125,
+            cache_write=None,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.2-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=21,
+            cached=None,
+            cache_write=None,
+            output=168,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.3-codex",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        hosted=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=1.75,
+            cached=0.175,
+            cache_write=None,
+            output=14,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2.5,
+            cached=0.25,
+            cache_write=None,
+            output=15,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-mini",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.75,
+            cached=0.075,
+            cache_write=None,
+            output=4.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-nano",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="none",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        shutdown="2027-04-01",
+        successor="gpt-6-luna",
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=None,
+            output=1.25,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.4-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=30,
+            fast=2.5,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.5-pro",
+        reasoning=True,
+        efforts=("medium", "high", "xhigh"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=30,
+            cached=None,
+            cache_write=None,
+            output=180,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-cyber",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.2,
+            cached=0.02,
+            cache_write=0.25,
+            output=1.2,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-5.6-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=12,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=12.5,
+            output=50,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-astra-law",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=10,
+            cached=1,
+            cache_write=None,
+            output=50,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-cyber",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6-luna",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=0.1,
+            cached=0.01,
+            cache_write=0.125,
+            output=0.5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-rosalind",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=15,
+            cached=1.5,
+            cache_write=18.75,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6-sol",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.2,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.1-terra",
+        reasoning=True,
+        efforts=("none", "low", "medium", "high", "xhigh", "max"),
+        default_effort="medium",
+        sampling="with_none",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        appends_tools=True,
+        appends_configuration=True,
+        pro_mode=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=1,
+            cached=0.05,
+            cache_write=1.25,
+            output=5,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=8,
+            cached=0.4,
+            cache_write=10,
+            output=40,
+            fast=2,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-6.2-astra-law",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+    ),
+    ModelFacts(
+        id="gpt-6.2-sol",
+        reasoning=True,
+        efforts=("low", "medium", "high", "xhigh", "max"),
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        prefix_bound=True,
+        appends_tools=True,
+        appends_configuration=True,
+        all_turns=True,
+        diagnostics=True,
+        long_prices=True,
+        regional=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=2,
+            cached=0.1,
+            cache_write=2.5,
+            output=10,
+            fast=2,
+            ultrafast=3,
+            ultrafast_until="2027-02-28",
+            ultrafast_later=6,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-blue-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=1_050_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=4,
+            cached=0.4,
+            cache_write=5,
+            output=20,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-daybreak-red-latest",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        long_prices=True,
+        context_window=400_000,
+        max_output_tokens=128_000,
+        prices=ModelPrices(
+            input=12.5,
+            cached=1.25,
+            cache_write=15.625,
+            output=75,
+        ),
+    ),
+    ModelFacts(
+        id="gpt-image-1-mini",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-image-1.5",
+        functions=False,
+        vision=False,
+        shutdown="2026-12-01",
+        successor="gpt-image-2.6-sunburst or -flare",
+    ),
+    ModelFacts(
+        id="gpt-rosalind-research",
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        hosted=True,
+        prices=ModelPrices(
+            input=5,
+            cached=0.5,
+            cache_write=None,
+            output=25,
+        ),
+    ),
+    ModelFacts(
+        id="o3",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol",
+        prices=ModelPrices(
+            input=2,
+            cached=0.5,
+            cache_write=None,
+            output=8,
+        ),
+    ),
+    ModelFacts(
+        id="o3-pro",
+        reasoning=True,
+        efforts=("low", "medium", "high"),
+        default_effort="medium",
+        sampling="never",
+        summary=True,
+        hosted=True,
+        lacks=("code_interpreter",),
+        context_window=200_000,
+        max_output_tokens=100_000,
+        shutdown="2026-12-11",
+        successor="gpt-6.1-sol-pro",
+        prices=ModelPrices(
+            input=20,
+            cached=None,
+            cache_write=None,
+            output=80,
+        ),
+    ),
+)
+
+CATALOG_SUCCESSORS = {
+    "chatgpt-4o-latest": "gpt-5.5",
+    "codex-mini-latest": "gpt-5.4-mini",
+    "gpt-3.5-turbo": "gpt-5.6-terra",
+    "gpt-3.5-turbo-0125": "gpt-5.6-terra",
+    "gpt-3.5-turbo-1106": "gpt-5.6-terra",
+    "gpt-4": "gpt-5.6-sol",
+    "gpt-4-0125-preview": "gpt-5.6-sol",
+    "gpt-4-0314": "gpt-5.6-sol",
+    "gpt-4-0613": "gpt-5.6-sol",
+    "gpt-4-1106-preview": "gpt-5.6-sol",
+    "gpt-4-turbo": "gpt-5.6-sol",
+    "gpt-4-turbo-preview": "gpt-5.6-sol",
+    "gpt-4.1-nano": "gpt-5.6-luna",
+    "gpt-4o-2024-05-13": "gpt-5.6-sol",
+    "gpt-5-chat-latest": "gpt-5.5",
+    "gpt-5-codex": "gpt-5.4",
+    "gpt-5.1-chat-latest": "gpt-5.5",
+    "gpt-5.1-codex": "gpt-6.1-sol",
+    "gpt-5.1-codex-max": "gpt-5.4",
+    "gpt-5.1-codex-mini": "gpt-5.4-mini",
+    "gpt-5.2-chat-latest": "gpt-5.5",
+    "gpt-5.2-codex": "gpt-5.4",
+    "gpt-5.3-chat-latest": "gpt-5.5",
+    "o1": "gpt-5.6-sol",
+    "o1-pro": "gpt-5.6-sol-pro",
+    "o3-deep-research": "gpt-5.4-pro",
+    "o3-mini": "gpt-5.6-sol",
+    "o4-mini": "gpt-5.6-terra",
+    "o4-mini-deep-research": "gpt-5.4-pro",
+}
+"""Models that OpenAI has switched off, with what it recommends instead."""
+
+CATALOG_SERVED_AS = {
+    "gpt-5.6": "gpt-5.6-sol",
+}
+"""Ids that the API itself serves with another model.
+
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
+CATALOG_ALIASES = {
+    "gpt-5-auto": "gpt-6.1-sol",
+}
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.resolve
+#
+# Resolves a model name to an id and to the facts about the model.
+#
+# The first that fits, so that a real id always has priority:
+#
+# 1. an id of the catalog, with or without a date at its end (the date is sent as given);
+# 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+# 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
+# 4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+#    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+# 5. any other name, with the facts of its family, or with cautious facts.
+#
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# --------------------------------------------------------------------------------------
+
+
+REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
+_WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
+
+
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
 
 _PLAIN_FACTS = ModelFacts()
 
@@ -1580,14 +2973,33 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1604,12 +3016,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
     if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
     if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
     return None
 
 
@@ -1647,102 +3063,103 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
 
 
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
 
 
 _SIZES = ("mini", "nano", "pro")
 
 
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
 _OVERRIDE_FORMS = {
     **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
+    "context_window": _is_count,
+    "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
 }
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
+"""The facts that an entry can have, with the form of each."""
 
 
 @lru_cache(maxsize=8)
@@ -1761,8 +3178,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
@@ -1776,211 +3194,630 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.usage
+# openai_responses.repairs.refusal
 #
-# The tokens that a run used, and what they cost.
+# What a refusal names: a place in the request, a parameter, ids, tools, efforts.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
-# by response: the tier that the server named and the length of the input count
-# (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
-# estimated.
+# The server names a place in `param`. Gateways hide it and repeat the API's words, so the
+# words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
+# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# schema. What anybody can write into a request must not decide what is repaired, so
+# nothing is believed of the words that the request itself could have said: `OwnTexts`.
 # --------------------------------------------------------------------------------------
 
 
-class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
+MAX_MESSAGE = 8000
+"""Characters of a message that are read."""
+_MAX_OWN_CHARACTERS = 64_000_000
+_MAX_OWN_TEXTS = 500_000
+"""Of a larger request no words are believed."""
+_MAX_CANDIDATES = 3
+"""Places in the words that are compared with the request; one is usual."""
 
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
+_LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
+_PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
+"""Behind a name, a dot or a bracket stands the end of another path."""
+_ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
+"""A text that the server could complete: it writes a number behind a key."""
+_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+
+_PARAMETER_IN_WORDS = re.compile(
+    r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
+    r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
+    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_PARAMETER_IN_LOC = re.compile(
+    r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
+)
+"""What pydantic writes, which servers of vLLM's kind use."""
+
+_QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
+_VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
+_ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+
+
+class OwnTexts:
+    """Every key and every text of a request, at every depth.
+
+    The fields of the request itself are ours. The work is bounded: a request is walked
+    once, and each of its texts is searched once for each of few candidates.
     """
 
-    input: int = 0
-    output: int = 0
-    total: int = 0
-    cached: int = 0
-    cache_writes: int = 0
-    reasoning: int = 0
-    tier: str = ""
-    """That served the response; a sum has none."""
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        """Collect the texts; a request that is too large could have said anything."""
+        self._texts: list[str] = []
+        self._is_complete = True
+        left = _MAX_OWN_CHARACTERS
+        for text in _texts_in(payload.values()):
+            self._texts.append(text)
+            left -= len(text)
+            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+                self._is_complete = False
+                break
 
+    def could_say(self, words: str) -> bool:
+        """Say whether `words` may be a quote from the request, whole or cut off."""
+        if not self._is_complete:
+            return True
+        return any(words in form for text in self._texts for form in _readings(text))
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
-
-
-def read_usage(wire: object, tier: object = "") -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
-    if not isinstance(wire, Mapping):
-        return None
-    inputs = as_mapping(wire.get("input_tokens_details"))
-    outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
-    return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
-        cached=_count(inputs.get("cached_tokens")),
-        cache_writes=_count(inputs.get("cache_write_tokens")),
-        reasoning=_count(outputs.get("reasoning_tokens")),
-        tier=as_text(tier),
-    )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
-
-
-_MILLION = 1_000_000
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
-
-
-def cost_of_run(
-    usages: Iterable[Usage],
-    facts: ModelFacts,
-    output: Iterable[Item],
-    today: date,
-    host: str = "",
-) -> float | None:
-    """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
-
-
-def format_money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
+    def could_say_place(self, list_name: str, number: str) -> bool:
+        """Say whether a place in the words may be a quote, or be completed from one."""
+        if self.could_say(f"{list_name}[{number}"):
+            return True
+        return any(
+            _ENDS_LIKE_A_PLACE.search(form[-20:])
+            for text in self._texts
+            for form in _readings(text)
         )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
+
+    def could_say_parameter(self, path: str) -> bool:
+        """Say whether a body in the request could name `path` as its `param`."""
+        if not self._is_complete:
+            return True
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        return any(
+            named.search(form)
+            for text in self._texts
+            if path in text
+            for form in _readings(text)
+        )
 
 
-def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield all texts and keys in JSON values, without recursion."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (str(key) for key in value)
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
 
 
-_LONG_INPUT = 272_000
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text as it is, and as a server shows it that decodes it.
 
-
-def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
-
-    Tokens read from the cache and tokens written to it are part of the input.
+    Addresses are read with their escapes, arguments of calls are JSON in a text.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "\\" in text:
+        yield _ESCAPED.sub(_unescaped, text)
+    if "&" in text:
+        yield html.unescape(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _open_quote(words: str) -> str:
+    """Return words without their last sign, which a server may put behind a quote."""
+    return words[:-1]
+
+
+class NamedItem(NamedTuple):
+    """An item as it is sent, behind the name of the one that it was made of."""
+
+    name: str
+    item: Item
+
+
+class SentRequest(NamedTuple):
+    """What was sent, and what it was made of."""
+
+    payload: dict[str, Any]
+    items: Sequence[NamedItem]
+    asked: Sequence[Item]
+    """The items before the repairs of the chat."""
+    repairs: Sequence[object]
+
+    @property
+    def last_name(self) -> str:
+        """The name of the last item."""
+        return self.items[-1].name if self.items else ""
+
+
+class Place(NamedTuple):
+    """A place that a refusal names, and the item or tool that stands there."""
+
+    list_name: str
+    number: int
+    path: str
+    """What follows the number, like `.content[0].text`."""
+    value: Item
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names in the path, without numbers."""
+        return tuple(re.findall(r"\.(\w+)", self.path))
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it: nobody can count the items of a request."""
+        named = {"type": item_type(self.value), **self.value}
+        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
+
+    @property
+    def inner_tool(self) -> Item | None:
+        """The tool of an item with tools, if the path leads to one."""
+        match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
+        if match is None or item_type(self.value) != ADDED_TOOLS:
+            return None
+        tools = content_parts(self.value.get("tools"))
+        number = int(match[1])
+        return tools[number] if number < len(tools) else None
+
+
+class Refusal:
+    """What a server said about a request that it refused."""
+
+    def __init__(self, error: ApiError, sent: SentRequest) -> None:
+        """Read nothing yet."""
+        self.error = error
+        self.sent = sent
+        self.words = error.message[:MAX_MESSAGE]
+
+    @cached_property
+    def _own(self) -> OwnTexts:
+        return OwnTexts(self.sent.payload)
+
+    @property
+    def _param(self) -> str:
+        """What the server itself names; not what a body inside of its words names."""
+        if self.error.is_relayed:
+            return ""
+        return self.error.param or ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        if self.error.code == "unknown_parameter":
+            return True
+        return bool(_UNKNOWN.search(self.words))
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The item or tool that is named, by `param` or by words that are its own."""
+        match = _PLACE.fullmatch(self._param) or self._place_in_words()
+        if match is None:
+            return None
+        list_name, number = match[1], int(match[2])
+        rows = as_list(self.sent.payload.get(list_name))
+        if number >= len(rows):
+            return None
+        return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def has_named_place(self) -> bool:
+        """Whether the server's own `param` names the place."""
+        return _PLACE.fullmatch(self._param) is not None
+
+    def _place_in_words(self) -> re.Match[str] | None:
+        """Return the first place in the words that the request could not have said.
+
+        A `param` that names something else is more certain than words.
+        """
+        if self._param not in ("", "input", "tools"):
+            return None
+        words = self.words
+        if self.error.is_relayed:
+            words = f"{self.error.param or ''} {words}"
+        candidates: dict[tuple[str, str], re.Match[str]] = {}
+        for match in _PLACE_IN_WORDS.finditer(words):
+            candidates.setdefault((match[1], match[2]), match)
+            if len(candidates) == _MAX_CANDIDATES:
+                break
+        for (list_name, number), match in candidates.items():
+            if not self._own.could_say_place(list_name, number):
+                return match
         return None
-    cached = prices.input if prices.cached is None else prices.cached
-    written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+    @property
+    def named_parameter(self) -> str:
+        """The `param`, which may be the path of a parameter."""
+        return self._param
+
+    @cached_property
+    def parameter(self) -> str:
+        """The path of the parameter that `param` or the words name; empty for none."""
+        if self._param:
+            return self._param
+        relayed = self.error.param or ""
+        if relayed and not self._own.could_say_parameter(relayed):
+            return relayed
+        match = _PARAMETER_IN_WORDS.search(self.words)
+        match = match or _PARAMETER_IN_LOC.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        return ".".join(filter(None, match.groups()))
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that the words name by what they are, one after the other."""
+        functions = self._names(_FUNCTION_IN_WORDS)
+        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._names(_SERVER_IN_WORDS)
+        stores = set(_VECTOR_STORE.findall(self.words))
+        if self.error.code == "invalid_value":
+            # A tool's own error, as `image_generation_user_error`.
+            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        for tool in declared_tools(self.sent.payload):
+            kind = tool.get("type")
+            is_named = kind in kinds or tool.get("server_label") in labels
+            if kind in ("function", "custom"):
+                is_named = tool.get("name") in functions
+            elif kind == "file_search":
+                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
+                is_named = is_named or bool(stores & used)
+            if is_named:
+                yield tool
+
+    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+        """Return the names behind a noun that the request could not have said."""
+        names: dict[str, str] = {}
+        for match in pattern.finditer(self.words):
+            names.setdefault(match[1], match[0])
+            if len(names) == _MAX_CANDIDATES:
+                break
+        return {
+            name
+            for name, said in names.items()
+            if not self._own.could_say(_open_quote(said))
+        }
+
+    @property
+    def numbers_of_ids(self) -> Iterator[int]:
+        """The numbers of the items that have an id which the words name."""
+        named = set(_ID_IN_WORDS.findall(self.words))
+        for number, row in enumerate(self.sent.items):
+            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
+            if any(isinstance(one, str) and one in named for one in ids):
+                yield number
+
+    @property
+    def quoted_words(self) -> set[str]:
+        """The single words that the message quotes."""
+        return set(_QUOTED.findall(self.words))
 
 
-def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    """Return how often the standard price is paid; None if nobody says it."""
-    if tier in ("fast", "priority"):
-        return prices.fast
-    if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+def named_subject(sent: SentRequest, error: ApiError) -> str:
+    """Return the item or tool that an error names, for the log; empty for none."""
+    place = Refusal(error, sent).place
+    return place.subject if place else ""
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.repairs
+# openai_responses.repairs.chat_repairs
 #
-# Changes that make a request acceptable to a server that refused it.
+# Repairs of one chat: which of its items are left out, or sent as plain text.
 #
-# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
-# are remembered for the account. They are applied whenever a request is sent, so later
-# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
-# named by a digest, because their places change.
+# A chat stores them, so that its later turns do not meet the refusal again and begin with
+# the same bytes. An item is named by a digest, because its place changes. What people and
+# administrators wrote always stays.
 # --------------------------------------------------------------------------------------
 
 
-class Repair(NamedTuple):
-    """One change.
+MAX_CHAT_REPAIRS = 100
+"""A chat remembers no more of them; of a longer list the newest count."""
 
-    Of items, named by the `target`:
-        item         is left out, with the reasoning in front of it; a call and its
-                     output become words
-        text         its words alone stay; images and files become a line of text
-        kind         all items `type@digest` or calls `type:name@digest` are left out
-                     like one item, up to the item with the digest
-    Of all items up to the `target`:
-        reasoning    what is encrypted is left out
-        plain        texts of people and model, calls and outputs stay, nothing else
-    Of the account:
-        field        a path like `input:reasoning.status` is left out everywhere
-        tool         is left out
-        reasoning_text  reasoning in plain text is left out; there is no target
-        lower        items of the type `target` go into the fields of the request
-        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
-                     if it has the JSON `value`, or whatever it has
-    """
-
-    action: str
-    target: str
-    value: str = ""
-    new: str = ""
-
-
-APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The items that say at their place what fields of a request say."""
-
-CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
-
+_MAX_ROWS_READ = 1000
+_NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
+_TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_MAX_TOLD = 20_000
+"""Characters of a call or an output that is sent as words of the model."""
 
 
-def json_digest(value: object) -> str:
-    """Return a short name for a JSON value."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hex_digest(text)[:32]
+class ChatItems:
+    """The items of a request before repairs, with their names."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        """Name the items."""
+        names = item_names(items)
+        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def up_to(self, name: str) -> list[NamedItem]:
+        """Return what stands up to the item `name`, itself included; nothing without."""
+        end = self._places.get(name, -1) + 1
+        return self.rows[:end]
 
 
-def repair_payload(
-    payload: Mapping[str, Any], repairs: Iterable[Repair]
-) -> dict[str, Any]:
-    """Return the body of a request with all `repairs`."""
-    repairs = [*repairs]
-    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
-    items = [sent for _, sent in repair_items(payload["input"], repairs)]
-    changed = {**payload, "input": items}
-    for repair in repairs:
-        if change := _CHANGES.get(repair.action):
-            changed = change(changed, repair)
-    return changed
+class ChatRepair(ABC):
+    """One change of the items of a chat."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = True
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is left out; of calls and outputs words stay."""
+        del items
+        return frozenset()
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is sent with its words alone."""
+        del items
+        return frozenset()
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, beside the repairs that it had."""
+        with_it = name_items(sent.asked, [*sent.repairs, self])
+        return with_it != name_items(sent.asked, sent.repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutItem(ChatRepair):
+    """One item is left out, with the reasoning in front of it.
+
+    A call and its output become words: without them the model would call again.
+    """
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    is_told: bool = field(default=False, compare=False)
+    """Whether it is a call or an output."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.is_told:
+            return f"One earlier {self.noun} was sent as plain text."
+        return f"One earlier {self.noun} could not be sent again and was left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["item", self.name]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class SendAsText(ChatRepair):
+    """The words of one item stay; pictures and files become a line of text."""
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    had_media: bool = field(default=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.had_media:
+            return "A picture or file could not be sent to the model and was left out."
+        return f"One earlier {self.noun} was sent as plain text."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["text", self.name]
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out, up to one: what comes later may be taken."""
+
+    kind: str
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.kind == "code_interpreter_call":
+            return "Earlier runs of code are no longer there: answering without them."
+        noun = self.kind.replace("_", " ")
+        return f"Earlier items of the kind {noun} were left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["kind", self.kind, self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of its type."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if item_type(row.item) == self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out, up to one: the error does not say which it was."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server could not read earlier reasoning of this chat: answering "
+            "without it."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["reasoning", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is encrypted."""
+        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server refused this chat as it was: only its texts and tool results "
+            "were sent."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["plain", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what has no words."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if not _has_words(row.item)}
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class WordsAlone(ChatRepair):
+    """Only messages stay, up to one item; of calls and outputs words stay."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server refused this chat again: only its words were sent."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["words", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is no message with words."""
+        rows = items.up_to(self.until)
+        return {
+            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
+        }
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutPlainReasoning(ChatRepair):
+    """Reasoning of which only the words came is not sent again.
+
+    It is the way of a server, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server does not take its reasoning back: answering without."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of such reasoning."""
+        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+
+
+def _has_words(item: Item) -> bool:
+    if is_paired(item):
+        return True
+    return item_type(item) == "message" and bool(message_text(item))
+
+
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair = _read_chat_repair(as_list(row))
+        if repair is not None:
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
+
+
+_BY_NAME = {
+    "item": LeaveOutItem,
+    "text": SendAsText,
+    "reasoning": LeaveOutReasoning,
+    "plain": PlainItems,
+    "words": WordsAlone,
+}
+"""The repairs whose stored form is a word and the name of an item."""
+
+
+def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    if not all(isinstance(word, str) for word in row):
+        return None
+    match row:
+        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
+            repair: ChatRepair = _BY_NAME[action](name)
+            return repair
+        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
+            _NAME_FORM.fullmatch(name)
+        ):
+            return LeaveOutKind(kind, name)
+    return None
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
@@ -1988,144 +3825,395 @@ def item_names(items: Iterable[Item]) -> list[str]:
 
     What is appended to a chat changes no name.
     """
-    counts, names = Counter[str](), list[str]()
-    for name in map(json_digest, items):
-        names.append(f"{name}.{counts[name]}" if counts[name] else name)
-        counts[name] += 1
+    counts = Counter[str]()
+    names: list[str] = []
+    for item in items:
+        digest = json_digest(item)
+        number = counts[digest]
+        names.append(f"{digest}.{number}" if number else digest)
+        counts[digest] += 1
     return names
 
 
-def repair_items(
-    items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[str, Item]]:
-    """Return the items that are sent, each behind the name of the one it was made of."""
-    changes = {repair[:2] for repair in repairs}
-    items = [item for item in items if ("lower", item_type(item)) not in changes]
-    names = item_names(items)
-    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
-    if not wanted:
-        return list(zip(names, items, strict=True))
-    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
-    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
-    changed: list[Item] = []
-    made_of: dict[int, str] = {}
-    for name, item, action in rows:
-        is_told = is_paired(item) and item.get("call_id") in lost
-        if is_told or action == "item":
-            drop_last_reasoning(changed)
-        if is_told or action != "item":
-            one = plain_item(item) if action else item
-            # Without words the model would call again.
-            changed.append(_told_item(item) if is_told else one)
-            made_of[id(changed[-1])] = name
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    chat = ChatItems(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return chat.rows
+    out: set[str] = set()
+    text: set[str] = set()
+    for repair in own:
+        out |= repair.left_out(chat)
+        text |= repair.as_text(chat)
+    told_calls = {
+        row.item.get("call_id")
+        for row in chat.rows
+        if row.name in out and is_paired(row.item)
+    }
+    rows: list[NamedItem] = []
+    for row in chat.rows:
+        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
+        is_out = row.name in out and not is_from_people(row.item)
+        if is_told or is_out:
+            _drop_last_reasoning_rows(rows)
+        if is_told:
+            rows.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in text and not is_out and _has_plain_form(row.item):
+            rows.append(row._replace(item=plain_item(row.item)))
+        elif not is_out:
+            rows.append(row)
+    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
+    return [row for row in rows if id(row.item) in kept]
 
 
-def _actions_of(
-    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[str]:
-    """Return what is done to each item: `item`, `text`, or nothing."""
-    last = {name: place for place, name in enumerate(names)}
-    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        limit = what if action == "kind" else f"@{action}"
-        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[str] = []
-    for place, (item, name) in enumerate(zip(items, names, strict=True)):
-        here = {one for one in ("item", "text") if (one, name) in wanted}
-        kind = item_type(item)
-        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
-        here |= {one for one in kinds if place <= ends.get(one, -1)}
-        is_plain = here & {"text", "@plain"}
-        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
-    return actions
+def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
+    while rows and is_reasoning(rows[-1].item):
+        rows.pop()
 
 
-_MOST_TOLD = 20_000
+def _has_plain_form(item: Item) -> bool:
+    return is_paired(item) or item_type(item) == "message"
 
 
-def _told_item(item: Item) -> Item:
+def is_from_people(item: Item) -> bool:
+    """Say whether a person or the administrator wrote `item`, which always stays."""
+    return bool(item.get("role", "assistant") != "assistant")
+
+
+def _words_of_pair(item: Item) -> Item:
     """Return a call or an output as words of the model."""
-    text = f"I got this result: {plain_item(item).get('output')}"
     if is_call(item):
-        text = (
-            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
-        )
-    return text_message("assistant", text[:_MOST_TOLD])
-
-
-def _is_left_out(item: Item, actions: Set[str]) -> bool:
-    if item.get("role", "assistant") != "assistant":
-        return False  # what people and the administrator wrote always stays
-    if actions - {"text", "@reasoning", "@plain"}:
-        return True
-    if "@reasoning" in actions and is_encrypted(item):
-        return True
-    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
-    return "@plain" in actions and not has_words
+        given = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {given}"
+    else:
+        text = f"I got this result: {plain_item(item).get('output')}"
+    return text_message("assistant", text[:_MAX_TOLD])
 
 
 def has_media(item: Item) -> bool:
     """Say whether `item` holds an image or a file."""
-    return item != _without_media(item)
-
-
-def _without_media(item: Item) -> Item:
-    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
-    gone = {"type": "input_text", "text": _MEDIA_GONE}
-    return item | {
-        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
-        for key, v in lists.items()
-    }
+    return any(
+        part.get("type") in _MEDIA
+        for key in ("content", "output")
+        for part in content_parts(item.get(key))
+    )
 
 
 def plain_item(item: Item) -> Item:
     """Return a message, a call or an output with its words alone."""
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(_without_media(item)))
     bare = _without_media(item)
-    if item_type(bare) != "message":
-        if isinstance(output := bare.get("output"), list):
-            bare["output"] = "\n".join(map(part_text, content_parts(output)))
-        names = ("type", "call_id", "name", "arguments", "input", "output")
-        return {key: bare[key] for key in names if key in bare}
-    return text_message(bare.get("role"), message_text(bare))
+    if isinstance(bare.get("output"), list):
+        texts = [part_text(part) for part in content_parts(bare["output"])]
+        bare["output"] = "\n".join(texts)
+    names = ("type", "call_id", "name", "arguments", "input", "output")
+    return {key: bare[key] for key in names if key in bare}
 
 
-def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
-    """Return a request whose own fields say what items of these `kinds` said."""
-    items, rest = payload["input"], list[Item]()
-    changed = {**payload, "input": rest}
-    for item in items if kinds else ():
-        if (kind := item_type(item)) not in kinds:
-            rest.append(item)
-        elif kind == CONFIGURATION:
-            for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**changed.get(key, {}), **item[key]}
-    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
-        changed["tools"] = tools
-    return changed if kinds else {**payload}
+def _without_media(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            changed[key] = [_part_without_media(part) for part in item[key]]
+    return changed
 
 
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items."""
-    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
-    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+def _part_without_media(part: Any) -> Any:
+    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
 
 
-def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    where, _, path = repair.target.partition(":")
-    kind, *keys = path.split(".")
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.request_repairs
+#
+# Repairs of requests to one model: tools, parameters and fields that are left out.
+#
+# They are remembered for a user or for all users (`memory`). What guards is never
+# repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
+# of what an item means, and a tool goes whole, because without its filters, its allowed
+# tools or its approvals it would do more than its administrator permits.
+# --------------------------------------------------------------------------------------
 
-    def without(rows: Iterable[Item]) -> list[Item]:
-        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
 
-    changed = {**payload, where: without(payload.get(where) or ())}
-    if where == "tools":
-        changed["input"] = [
-            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
-            for i in payload["input"]
+MAY_BE_LEFT_OUT = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "include",
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning",
+        "reasoning.context",
+        "reasoning.effort",
+        "reasoning.mode",
+        "reasoning.summary",
+        "service_tier",
+        "stream",
+        "temperature",
+        "text",
+        "text.verbosity",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
+`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
+`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+
+_FIELDS_WITH_A_MEANING = frozenset(
+    {
+        "action",
+        "approval_request_id",
+        "approve",
+        "arguments",
+        "call_id",
+        "code",
+        "container_id",
+        "content",
+        "encrypted_content",
+        "file_data",
+        "file_id",
+        "file_url",
+        "filename",
+        "image_url",
+        "input",
+        "name",
+        "output",
+        "queries",
+        "refusal",
+        "result",
+        "role",
+        "server_label",
+        "text",
+        "tools",
+        "type",
+    }
+)
+"""An item without one of them would say something else: it is left out whole."""
+_ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
+_MAX_KEYS = 6
+_MAX_TYPE = 64
+
+
+class RequestRepair(ABC):
+    """One change of a request."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = False
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the changed body; the same object if there is nothing to change."""
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent."""
+        return self.apply(sent.payload) != sent.payload
+
+
+Repair = ChatRepair | RequestRepair
+
+
+def refused_message(refused: str) -> str:
+    """Return what a person is told of something that is left out."""
+    return f"The model's server does not take {refused}: answering without it."
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutParameter(RequestRepair):
+    """A parameter goes that has the refused value, or whatever value it has."""
+
+    path: str
+    value_digest: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.path == "stream":
+            return "The model may not stream here: the answer comes in one piece."
+        return refused_message(self.path)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameter."""
+        if self.path not in MAY_BE_LEFT_OUT:
+            return payload
+        value = value_at(payload, *self.path.split("."))
+        if value is None or self._is_about_another(value):
+            return payload
+        if self.path == "text" and "format" in value:
+            return payload  # the person asked for it
+        return _with_parameter(payload, self.path, None)
+
+    def _is_about_another(self, value: object) -> bool:
+        return self.value_digest not in ("", json_digest(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceEffort(RequestRepair):
+    """An effort that the model does not have becomes the nearest that it has."""
+
+    refused: str
+    allowed: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return f"The model does not have this effort: answering with {self.allowed}."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the other effort."""
+        if value_at(payload, "reasoning", "effort") != self.refused:
+            return payload
+        return _with_parameter(payload, "reasoning.effort", self.allowed)
+
+
+def _with_parameter(
+    payload: dict[str, Any], path: str, value: object
+) -> dict[str, Any]:
+    """Return a body with another value at a path of one or two names; None for none."""
+    outer, _, inner = path.partition(".")
+    changed = dict(payload)
+    if inner:
+        changed[outer] = _with_key(payload[outer], inner, value)
+    else:
+        changed[outer] = value
+    if changed[outer] in (None, {}):
+        del changed[outer]
+    return changed
+
+
+def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    changed = {**fields, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutToolChoice(RequestRepair):
+    """The choice of tools goes, and with it each tool that it forbids."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("tool_choice")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the choice, offering no more than it allowed."""
+        choice = payload.get("tool_choice")
+        if choice is None:
+            return payload
+        tools = declared_tools(payload)
+        if choice == "none":
+            tools = []
+        elif isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
+            tools = [tool for tool in tools if tool_name(tool) in allowed]
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTool(RequestRepair):
+    """A tool goes whole, and a choice that may have meant it."""
+
+    digest: str
+    name: str = field(default="", compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(f"the tool {self.name[:64]}")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the tool, also without an item that added it."""
+        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
+        if len(kept) == len(declared_tools(payload)):
+            return payload
+        changed = dict(payload)
+        if self._is_added(payload):
+            changed = lower_payload(payload, {ADDED_TOOLS})
+        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
+        return _with_tools(changed, tools, choice)
+
+    def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        tools = as_list(payload.get("tools"))
+        return all(json_digest(tool) != self.digest for tool in tools)
+
+
+def _with_tools(
+    payload: dict[str, Any], tools: Sequence[Item], choice: object
+) -> dict[str, Any]:
+    """Return a body with these tools and this choice; no empty list, no idle choice."""
+    changed = {**payload, "tools": list(tools), "tool_choice": choice}
+    if not tools:
+        del changed["tools"]
+    if choice is None or not declared_tools(changed):
+        del changed["tool_choice"]
+    return changed
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if choice == "required":
+        return None
+    if not isinstance(choice, Mapping):
+        return choice
+    names: set[object] = set()
+    for tool in tools:
+        names |= {tool_name(tool), tool.get("type")}
+    allowed = choice.get("tools")
+    if not isinstance(allowed, list):
+        return choice if tool_name(choice) in names else None
+    chosen = [tool for tool in allowed if tool_name(tool) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutField(RequestRepair):
+    """A field that a server does not know goes from all items of a type."""
+
+    kind: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.keys[-1][:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose items do not have the field."""
+        if not may_lose_field(self.kind, self.keys):
+            return payload
+        items = [
+            _without_key(item, self.keys) if item_type(item) == self.kind else item
+            for item in payload["input"]
         ]
-    return {key: value for key, value in changed.items() if key != where or value}
+        return {**payload, "input": items}
+
+
+def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+    """Say whether items of a type mean the same without the field at a path."""
+    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+        return False
+    if kind == "message" and tuple(keys) == ("type",):
+        return True  # its role tells what it is
+    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -2138,94 +4226,427 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
-def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
-    """Yield `tools`, and those in their namespaces."""
-    for tool in tools:
-        yield tool
-        yield from content_parts(tool.get("tools"))
+@dataclass(frozen=True, slots=True)
+class LeaveOutStrict(RequestRepair):
+    """No function says whether it is strict, for servers that do not know the field."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("strict")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose functions do not have the field."""
+        changed = dict(payload)
+        if payload.get("tools"):
+            changed["tools"] = _not_strict(payload["tools"])
+        changed["input"] = [
+            (
+                {**item, "tools": _not_strict(item["tools"])}
+                if item_type(item) == ADDED_TOOLS
+                else item
+            )
+            for item in payload["input"]
+        ]
+        return changed
 
 
-def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    """Leave out a tool, and a choice that may have meant it."""
-    tools = payload.get("tools") or []
-    kept = _other_tools(tools, repair.target)
-    if kept == tools:
-        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
-        lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair) if is_added else payload
-    choice = _remaining_choice(payload.get("tool_choice"), kept)
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
-    return {key: value for key, value in changed.items() if value not in (None, [])}
+def _not_strict(tools: Iterable[Item]) -> list[Item]:
+    return [
+        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
+        for tool in tools
+    ]
 
 
-def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
-    """Return a choice among the `tools` that are left; None if it may mean another."""
-    if not isinstance(choice, Mapping):
-        return None if choice == "required" else choice
-    names = {
-        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
-    }
-    if not isinstance(allowed := choice.get("tools"), list):
-        return choice if tool_name(choice) in names else None
-    chosen = [one for one in allowed if tool_name(one) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
+@dataclass(frozen=True, slots=True)
+class LowerItems(RequestRepair):
+    """Fields of the request say what items of a type said."""
+
+    kind: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.kind)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the items."""
+        return lower_payload(payload, {self.kind} & APPENDED)
 
 
-def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
-    """Return `tools` without one; without a search, nothing finds what is deferred."""
-    kept = [tool for tool in tools if json_digest(tool) != target]
-    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
-    found: list[Item] = []
-    for tool in kept:
-        if "tools" not in tool:
-            found.append(tool)
-        elif inner := [
-            one
-            for one in content_parts(tool["tools"])
-            if json_digest(one) != target
-            and (is_searched or not one.get("defer_loading"))
-        ]:
-            found.append({**tool, "tools": inner})
-    return found
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """Return what names a tool: its name, its label, or its type."""
-    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
-
-
-def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    path = repair.target.split(".")
-    found = parameter_at(payload, path)
-    if found is None or (repair.value and repair.value != json.dumps(found)):
+def repair_request(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`; `payload` itself with none."""
+    if not repairs:
         return payload
-    changed: dict[str, Any] = _without_key(payload, path)
-    if repair.new:
-        new = json.loads(repair.new)
-        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
-        changed = {**payload, path[0]: outer}
-    return {key: value for key, value in changed.items() if value != {}}
+    if any(isinstance(repair, ChatRepair) for repair in repairs):
+        return sent_request(payload, repairs).payload
+    # The names of all items take a while in a long chat, and nobody needs them here.
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    return _apply_all(lowered, repairs)
 
 
-def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
-    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
-    return {**payload, "input": kept}
+def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+    """Return what is sent for a body before its repairs, with the names of its items.
+
+    What is lowered is lowered first: tools of an item are then left out like others.
+    """
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    asked = lowered["input"]
+    rows = name_items(asked, repairs)
+    lowered["input"] = [row.item for row in rows]
+    repaired = _apply_all(lowered, repairs)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, asked, tuple(repairs))
 
 
-_CHANGES = {
-    "reasoning_text": _without_reasoning_text,
-    "field": _without_field,
-    "tool": _without_tool,
-    "parameter": _change_parameter,
-}
+def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+    for repair in repairs:
+        if isinstance(repair, RequestRepair):
+            payload = repair.apply(payload)
+    return payload
 
 
-def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
-    """Return the value at a path of one or two names, None for nothing."""
-    found: object = payload
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the types of items that a server does not take."""
+    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+
+
+def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the digests of the tools that a server does not take."""
+    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+
+
+def effort_of(payload: Mapping[str, Any]) -> object:
+    """Return the effort that a request asks for."""
+    return value_at(payload, "reasoning", "effort")
+
+
+def value_digest(payload: Mapping[str, Any], path: str) -> str:
+    """Return the digest of a parameter's value."""
+    return json_digest(value_at(payload, *path.split(".")))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.retries
+#
+# Which failures may pass if the same request is sent again, and how long to wait.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+# --------------------------------------------------------------------------------------
+
+
+RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not is_transient(failure):
+        return None
+    wait = failure.retry_after
+    if wait is None:
+        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    return wait if wait <= policy.max_wait else None
+
+
+def is_transient(failure: Failure) -> bool:
+    """Say whether the same request may succeed later."""
+    words = {failure.error.code, failure.error.type}
+    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or words & NO_CREDIT_CODES:
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.names_a_place
+        return is_nameless or bool(words & RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.finding
+#
+# Finds the repair of a request that was refused.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names (`refusal`). Only few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent.
+# --------------------------------------------------------------------------------------
+
+
+MAX_REPAIRS = 3
+"""Of one response, before plain words are sent."""
+
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_UNREAD = "invalid_encrypted_content"
+_LASTING_CODES = (
+    RETRIED_CODES
+    | NO_CREDIT_CODES
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, _UNREAD, "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_NAME = 64
+"""Characters of a name that are kept for the message."""
+_UNREACHED = "retrieving tool list"
+"""What the API writes of a remote MCP server that may be there again soon."""
+
+
+class Trial(NamedTuple):
+    """A repair on trial, which is remembered if it is seen to help."""
+
+    repair: Repair
+    error: ApiError = ApiError()
+    """The refusal that it answers."""
+    is_named: bool = False
+    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    is_lasting: bool = True
+    """Whether later requests would be refused as well."""
+    helped_at_once: bool = False
+    """Whether the request with this repair was accepted."""
+
+
+def may_be_repaired(failure: Failure) -> bool:
+    """Say whether a failure is about what the request says."""
+    words = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+
+
+def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+    """Return what to try after a refusal of `sent`; None if nothing may help.
+
+    `done` is how many repairs the same response has cost. A 404 that names nothing is
+    about the address.
+    """
+    if not may_be_repaired(failure):
+        return None
+    error = failure.error
+    refusal = Refusal(error, sent)
+    if done < MAX_REPAIRS:
+        for trial in _candidates(refusal, failure):
+            if _is_worth_trying(trial.repair, sent):
+                return trial._replace(error=error)
+    if not _is_about_the_request(refusal, failure):
+        return None
+    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+        trial = Trial(repair, error)
+        if _is_worth_trying(trial.repair, sent):
+            return trial
+    return None
+
+
+def _is_about_the_request(refusal: Refusal, failure: Failure) -> bool:
+    """Say whether other words may be accepted; the server may as well be in trouble."""
+    if failure.status is None or is_transient(failure):
+        return False
+    return failure.status != 404 or refusal.error.names_a_place
+
+
+def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
+    """Say whether a repair is new, and changes what was sent.
+
+    Nor does it give back an effort that another repair took away.
+    """
+    if repair in sent.repairs:
+        return False
+    if isinstance(repair, ReplaceEffort):
+        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
+        if any(repair.allowed == earlier.refused for earlier in efforts):
+            return False
+    return repair.applies(sent)
+
+
+def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+    """Yield what may help, the best first."""
+    if failure.status is None:
+        # A stream that could not be read: no server said anything.
+        if refusal.error.param == "stream":
+            yield Trial(LeaveOutParameter("stream"))
+        return
+    if "reasoning" in refusal.error.text.lower():
+        yield Trial(LeaveOutPlainReasoning())
+    for find in (
+        _by_code_or_words,
+        _by_place,
+        _by_picture_code,
+        _by_id,
+        _by_unreadable_reasoning,
+        _by_parameter,
+        _by_tool,
+    ):
+        yield from find(refusal)
+    yield Trial(LeaveOutPlainReasoning())
+
+
+def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words = refusal.words
+    kinds = {item_type(row.item) for row in refusal.sent.items}
+    last = refusal.sent.last_name
+    if refusal.error.code == _UNREAD:
+        yield Trial(LeaveOutReasoning(last))
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield Trial(LeaveOutKind("code_interpreter_call", last))
+    refused = words.partition("upported values")[0]
+    for kind in sorted(APPENDED & kinds):
+        if kind in refused:
+            yield Trial(LowerItems(kind))
+    if "not found in 'tools'" in words:
+        yield Trial(LowerItems(ADDED_TOOLS))
+    if "must be verified to stream" in words.lower():
+        is_named = refusal.named_parameter == "stream"
+        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+
+
+def _by_place(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the item or the tool that is named."""
+    place = refusal.place
+    if place is None:
+        return
+    is_named = refusal.has_named_place
+    tool = place.value if place.list_name == "tools" else place.inner_tool
+    if tool is not None:
+        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+            yield Trial(LeaveOutStrict(), is_named=is_named)
+        yield _without_tool(refusal, tool, is_named=is_named)
+        return
+    yield from _without_field(refusal, place)
+    yield from _without_item(refusal, place.number, is_named=is_named)
+
+
+def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+    """Return the repair of a tool; a server that is not reached may be back soon."""
+    is_lasting = _UNREACHED not in refusal.words
+    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
+    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+
+
+def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
+    """Yield the repair of a field that the server does not know.
+
+    What a person wrote may have it by that person's choice.
+    """
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        is_named = refusal.has_named_place and not is_from_people(place.value)
+        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
+
+
+def _without_item(
+    refusal: Refusal, number: int, *, is_named: bool = False
+) -> Iterator[Trial]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    name, item = refusal.sent.items[number]
+    kind = item_type(item)
+    if kind in APPENDED:
+        yield Trial(LowerItems(kind), is_named=is_named)
+        return
+    if has_plain_reasoning(item):
+        yield Trial(LeaveOutPlainReasoning())
+        return
+    noun = kind.replace("_", " ")[:_MAX_NAME]
+    if has_media(item):
+        yield Trial(SendAsText(name, noun, had_media=True))
+    elif kind == "message" and plain_item(item) != item:
+        yield Trial(SendAsText(name, noun))
+    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
+    if is_hosted(item) and left_out:  # a known type, so its name is short
+        # One after the other would be refused; a long chat may have many.
+        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_people(item):
+        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+
+
+def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest picture: its refusal names no place."""
+    if refusal.error.code not in PICTURE_CODES:
+        return
+    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
+    if places:
+        yield from _without_item(refusal, places[-1])
+
+
+def _by_id(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the items that have an id which the server names."""
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+
+
+def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
+    if has_encrypted and _UNREADABLE.search(refusal.words):
+        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+
+
+def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a parameter; one that guards stays."""
+    path, payload = refusal.parameter, refusal.sent.payload
+    is_named = refusal.named_parameter == path
+    if path == "tool_choice":
+        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+    if path not in MAY_BE_LEFT_OUT:
+        return
+    if path == "reasoning.effort" and not refusal.is_unknown:
+        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
+        if nearest:
+            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            yield Trial(repair, is_named=is_named)
+    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
+    """Return the effort that is nearest to the one that was asked for."""
+    if asked not in REASONING_EFFORTS:
+        return None
+    wanted = REASONING_EFFORTS.index(str(asked))
+    nearest = None
+    for place, effort in enumerate(REASONING_EFFORTS):
+        if effort not in quoted or effort == asked:
+            continue
+        distance = abs(place - wanted)
+        if nearest is None or distance < nearest[0]:
+            nearest = (distance, effort)
+    return nearest[1] if nearest else None
+
+
+def _by_tool(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a tool that the words name by its name, label or type."""
+    for tool in refusal.tools:
+        yield _without_tool(refusal, tool)
 
 
 # --------------------------------------------------------------------------------------
@@ -2295,7 +4716,8 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -2311,12 +4733,17 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -2411,45 +4838,63 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
-    level takes two characters at least, so a delta needs no look at its depth.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
-    if event.data == "[DONE]":
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -2464,14 +4909,20 @@ _ODD_EVENT = (
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -2482,24 +4933,27 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    if (annotation := wire.get("annotation")) is None:
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -2514,12 +4968,16 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -2528,36 +4986,47 @@ def _read_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
 
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }
 
@@ -2596,15 +5065,11 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
-    would be refused as well, `is_named` whether the server itself named the cause: its
-    words may be the user's. `reason` is for the log.
+    `trial` is what was changed after a refusal. `reason` is for the log.
     """
 
     sentence: str
-    repair: Repair | None = None
-    is_lasting: bool = True
-    is_named: bool = False
+    trial: Trial | None = None
     reason: str = ""
 
 
@@ -2651,123 +5116,6 @@ RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.redaction
-#
-# Removes secrets from text: known values, then what looks like a secret.
-#
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
-# that another rule can take, and none may end in front of a letter or digit, so a second
-# pass finds nothing new. What repeats without limit is possessive, or starts with a
-# character that it cannot repeat, so the time is linear.
-# --------------------------------------------------------------------------------------
-
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-"""What looks like a secret.
-
-- The value of a header goes on to the end of the line or of the quotes, that of another
-  name (`name`) is one word or in quotes; then parameters of a query (`query`).
-- `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
-"""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
 #
 # Where requests go: address, headers, certificates and proxy.
@@ -2786,7 +5134,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -2798,7 +5146,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -2806,10 +5154,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -2817,9 +5167,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -2828,8 +5182,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -2841,13 +5196,19 @@ class Endpoint:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -2856,17 +5217,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -2876,11 +5244,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -2888,10 +5256,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2901,10 +5272,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -2926,9 +5299,12 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
@@ -2986,9 +5362,9 @@ class _Pool:
         """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that is referenced until it is done."""
@@ -3042,29 +5418,41 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
 
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -3073,7 +5461,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        self._heard(False)
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -3086,7 +5474,9 @@ class Deadlines:
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
@@ -3109,8 +5499,9 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end.
@@ -3119,7 +5510,8 @@ class _HttpResponse:
         """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -3133,6 +5525,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -3154,10 +5547,9 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        A body that has ended has no connection.
-
         Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
         """
         connection = self._response.connection
         transport = connection.transport if connection else None
@@ -3171,12 +5563,18 @@ class _HttpResponse:
             if not transport.is_closing():
                 transport.resume_reading()
 
-    async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
 
     async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""
@@ -3191,24 +5589,29 @@ class _HttpResponse:
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
-        status, headers = self._response.status, self._response.headers
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -3225,13 +5628,29 @@ _NEVER_CONNECTED = (
 """The last is of connecting: aiohttp is given no other limit."""
 
 
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -3241,11 +5660,13 @@ class Connections:
 
     def _pool(self) -> _Pool:
         """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -3277,24 +5698,36 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections."""
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -3309,12 +5742,19 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -3328,15 +5768,18 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(
@@ -3421,6 +5864,47 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 """What a caller does not set, and why (docs/parameters.md)."""
+
+_KeyTree = Mapping[str, Any]
+"""The keys of an object, each with those of its value; none where any value passes."""
+
+_ANY: _KeyTree = {}
+_MODE: _KeyTree = {"mode": _ANY}
+_CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
+_KNOWN_KEYS: Mapping[str, _KeyTree] = {
+    "access_programs": {"cyber": _ANY},
+    "context_management": {"type": _ANY, "compact_threshold": _ANY},
+    "image": {"context_compression": _ANY},
+    "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
+    "prompt_cache_options": {
+        "comparison_response_id": _ANY,
+        "mode": _ANY,
+        "prewarm": _ANY,
+        "ttl": _ANY,
+    },
+    "reasoning": {"context": _ANY, "effort": _ANY, "mode": _ANY, "summary": _ANY},
+    "text": {"format": _ANY, "verbosity": _ANY},
+    "tool_choice": {**_CHOSEN_TOOL, "mode": _ANY, "tools": _CHOSEN_TOOL},
+}
+"""The keys that the API has inside of its parameters (types of openai-python 3.54.0).
+
+No other key leaves: the API quotes an unknown one in its refusal, so whoever writes a
+key would write a part of what is read to repair the request.
+"""
+
+
+def with_known_keys(name: str, value: object) -> Any:
+    """Return the value of a parameter without keys that the API does not have."""
+    return _only_keys(value, _KNOWN_KEYS.get(name, _ANY))
+
+
+def _only_keys(value: object, known: _KeyTree) -> Any:
+    if isinstance(value, list):
+        return [_only_keys(row, known) for row in value]
+    if not known or not isinstance(value, Mapping):
+        return value
+    return {key: _only_keys(value[key], known[key]) for key in value if key in known}
+
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
@@ -4278,40 +6762,31 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    """Return `items` with calls that fit `tools`, in the form that the API takes.
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
 
-    A call of a tool in a namespace names it, which a host may have lost, or another
-    model not known: it is that of the declared tool, or of an earlier call. Where no
-    tool is searched or added later, calls have none, and searches for tools are left
-    out.
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
     """
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
@@ -4333,7 +6808,10 @@ _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -4437,9 +6915,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -4454,11 +6931,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -4468,7 +6948,7 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
@@ -4544,7 +7024,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -4579,13 +7064,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input, self.tools or ())
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input)
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -4663,7 +7152,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
+    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
@@ -4698,14 +7187,15 @@ def _reasoning(
         "mode": model.pro and "pro",
     }
     chosen = {name: value for name, value in ours.items() if value}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    own = with_known_keys("reasoning", given["reasoning"])
+    own.pop("effort", None)
     return {**chosen, **own} or None
 
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
-    own = dict(given["text"])
+    own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
@@ -4820,7 +7310,7 @@ class Origin(NamedTuple):
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
     """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
@@ -5051,1327 +7541,168 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.choice
+# openai_responses.repairs.memory
 #
-# Which models are offered, chosen by an automatic name, and retired.
+# What is remembered of refusals: for whom, how long, and how much.
 #
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
 #
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
 # --------------------------------------------------------------------------------------
 
 
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
 
 
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
 
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models.
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
     """
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
-    }
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
 
 
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    known = CATALOG_FACTS if usable is None else usable
-    newest: dict[str, re.Match[str]] = {}
-    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
-        if _is_offered(found, today):
-            newest[found[2]] = found
-    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
-
-
-def _is_offered(found: re.Match[str], today: str) -> bool:
-    facts = CATALOG_FACTS.get(found[0])
-    if facts and (facts.successor or (facts.shutdown or "9") <= today):
-        return False
-    return found[2] not in _CLOSED_CIRCLES
-
-
-def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    return tuple(map(int, found[1].split("."))), found[0]
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    found = resolve_model(model.facts.successor or "")
-    return found if found.pro and ending and ending <= today else None
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    if "```" in text:
-        return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.recovery
+# openai_responses.loop.trials
 #
-# What to do after a refusal: wait and send again, or repair the request.
-#
-# Requests are sent again as OpenAI's Python client does it
-# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
-# retrying cannot restore.
-#
-# Nobody knows all that a server may refuse, so what to change is found from what the
-# refusal names: an item or a tool by its place, in `param` or in the words (gateways
-# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
-# few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent, once.
+# Follows the repairs of a run until the server accepts a request.
 # --------------------------------------------------------------------------------------
 
 
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
+class RunTrials:
+    """The repairs on trial in a run.
 
-
-class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
-
-    max_retries: int = 2
-    max_wait: float = 60.0
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
-) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
+    `confirmed` holds those that helped, in their order, over all responses of the run.
     """
-    if attempt >= policy.max_retries or not _is_retried(failure):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if failure.retry_after is None else failure.retry_after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(failure: Failure) -> bool:
-    words = {failure.error.code, failure.error.type}
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
-        return False
-    if failure.should_retry is not None:
-        return failure.should_retry
-    if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.place
-        return is_nameless or bool(words & _RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-_MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-"""Statuses that are not about what the request says."""
-_LASTING_CODES = (
-    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
-"""Codes whose cause no change of the request removes."""
-_UNREAD = "invalid_encrypted_content"
-_UNREADABLE = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNKNOWN = re.compile(
-    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
-    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
-    r"|additional properties",
-    re.IGNORECASE,
-)
-_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
-_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
-_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
-_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
-"""Paths whose loss would change what the person asked for."""
-
-_REPAIRED = {
-    "reasoning": "The server could not read earlier reasoning of this chat: answering "
-    "without it.",
-    "reasoning_text": "The server does not take its reasoning back: answering without.",
-    "kind": "Earlier runs of code are no longer there: answering without them.",
-    "plain": "The server refused this chat as it was: only its texts and tool results "
-    "were sent.",
-}
-_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
-
-
-class _Refusal(NamedTuple):
-    """What was sent, and what the server said about it."""
-
-    payload: Mapping[str, Any]
-    rows: list[tuple[str, Item]]
-    """The name of each item as it was, and the item as it was sent."""
-    error: ApiError
-    done: Sequence[Repair]
-
-    @property
-    def last(self) -> str:
-        """The name of the last item."""
-        return self.rows[-1][0] if self.rows else ""
-
-    @property
-    def tools(self) -> Iterator[Item]:
-        """The tools that were sent, also those of items and in namespaces."""
-        return all_tools(declared_tools(self.payload))
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the server does not know what it names."""
-        code, words = self.error.code or "", self.error.message
-        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
-
-
-def find_repair(
-    request: ResponsesRequest, failure: Failure, done: int = 0
-) -> Status | None:
-    """Return the repair of `request` after a refusal, with the sentence that tells it.
-
-    `done` is how many the request has got since it was built. A 404 that names nothing is
-    about the address.
-    """
-    error, repairs = failure.error, request.repairs
-    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
-        return None
-    rows = repair_items(request.items(), repairs)
-    refusal = _Refusal(request.payload(), rows, error, repairs)
-    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
-        return found
-    is_lost = failure.status == 404 and not error.place
-    if failure.status is None or is_lost or _is_retried(failure):
-        return None
-    plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*repairs, plain])
-    sent = [[item for _, item in some] for some in (changed, rows)]
-    return _told(plain) if changed and sent[0] != sent[1] else None
-
-
-def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
-    """Return what to try when retries did not help.
-
-    Searches for tools are known to end in a `server_error` again and again
-    (docs/reference/responses-api.md, "Function tools").
-    """
-    if failure.error.code != "server_error" and (failure.status or 0) < 500:
-        return None
-    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
-    found = _best(refusal, map(_tool, _searches(refusal)))
-    return found._replace(is_lasting=False) if found else None
-
-
-def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
-    """Return the first that was not done, nor gives back what one took away."""
-    given_up = {(one.target, one.value) for one in refusal.done if one.value}
-    for found in repairs:
-        repair = found.repair or Repair("", "")
-        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
-            return found
-    return None
-
-
-def _told(repair: Repair) -> Status:
-    return Status(_REPAIRED[repair.action], repair)
-
-
-def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    """Yield what may help, the best first."""
-    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
-    for find in (*first, *_FINDERS):
-        yield from find(refusal)
-
-
-def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning_text", ""))
-
-
-def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == _UNREAD:
-        yield from _unread_reasoning(refusal)
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
-    if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} were sent as plain text."
-        kind = f"function_call:{call[1]}@{refusal.last}"
-        yield Status(sentence, Repair("kind", kind))
-    refused = words.partition("upported values")[0]
-    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
-    if "not found in 'tools'" in words:
-        yield _lower(ADDED_TOOLS)
-    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream")
-
-
-def _lower(kind: str) -> Status:
-    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
-
-
-def _refused_sentence(refused: str) -> str:
-    return f"The model's server does not take {refused}: answering without it."
-
-
-def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
-    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", refusal.last))
-
-
-def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.code in PICTURE_CODES:
-        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
-        for newest in places[-1:]:
-            yield from _item(refusal, newest)
-
-
-def _find_place(
-    payload: Mapping[str, Any], error: ApiError
-) -> tuple[str, int, str, Item] | None:
-    """Return the list, the number, the path and the item that a refusal names."""
-    found = error.place
-    rows = payload.get(found[1]) or () if found else ()
-    if found is None or int(found[2]) >= len(rows):
-        return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
-
-
-def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    """Return the name or type of the item or tool whose place a refusal names.
-
-    Most runs have no error, and a payload may be large.
-    """
-    found = error.place and _find_place(request.payload(), error)
-    if not found:
-        return ""
-    where, number, _, named = found
-    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
-
-
-def _by_place(refusal: _Refusal) -> Iterator[Status]:
-    found = _find_place(refusal.payload, refusal.error)
-    if found is None:
-        return
-    where, number, path, named = found
-    keys = re.findall(r"[a-z_]+", path)
-    is_named = bool(refusal.error.param)
-    if inner := _INNER_TOOL.match(path):
-        tools = content_parts(named.get("tools"))[int(inner[1]) :]
-        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
-    elif item_type(named) == "namespace":
-        yield from map(_tool, _searches(refusal))
-    if refusal.is_unknown and keys:
-        target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(
-            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
-        )
-    elif where == "tools":
-        yield _tool(named)._replace(is_named=is_named)
-    else:
-        yield from _item(refusal, number)
-
-
-def _by_id(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of the items that have an id which the server names."""
-    named = set(_NAMED_ID.findall(refusal.error.message))
-    for number, (_, item) in enumerate(refusal.rows):
-        if named and named & {item.get("id"), item.get("call_id")}:
-            yield from _item(refusal, number)
-
-
-def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    """Yield the repairs of one item; what people wrote always stays."""
-    target, sent = refusal.rows[number]
-    if (kind := item_type(sent)) in APPENDED:
-        yield _lower(kind)
-        return
-    if has_plain_reasoning(sent):
-        yield _told(Repair("reasoning_text", ""))
-        return
-    noun = kind.replace("_", " ")
-    as_text = f"One earlier {noun} was sent as plain text."
-    if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target))
-    elif kind == "message" and plain_item(sent) != sent:
-        yield Status(as_text, Repair("text", target))
-    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
-        words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_paired(sent):
-        yield Status(as_text, Repair("item", target))
-    elif sent.get("role", "assistant") == "assistant":
-        words = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(words, Repair("item", target))
-
-
-def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.param in _parameter_paths(refusal):
-        yield _parameter(refusal, refusal.error.param)
-
-
-def _parameter_paths(refusal: _Refusal) -> list[str]:
-    """Return the parameters that can be left out, inner ones first.
-
-    Without `store` the API would store the answer.
-    """
-    payload = refusal.payload
-    inner = [
-        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
-    ]
-    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
-    kept.add("" if refusal.is_unknown else "store")
-    return [path for path in (*inner, *payload) if path not in kept]
-
-
-def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
-    words = refusal.error.message
-    quoted = {*_QUOTED.findall(words)}
-    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in _parameter_paths(refusal):
-        if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path)
-
-
-def _parameter(refusal: _Refusal, path: str) -> Status:
-    """Return the repair of a parameter: an effort gets the nearest that is named."""
-    now = parameter_at(refusal.payload, path.split("."))
-    value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _refused_sentence(path)
-    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
-        new = json.dumps(nearest)
-        sentence = f"The model does not have this effort: answering with {nearest}."
-    elif path == "stream":
-        sentence = "The model may not stream here: the answer comes in one piece."
-    repair = Repair("parameter", path, value, new)
-    return Status(sentence, repair, is_named=refusal.error.param == path)
-
-
-def _nearest_effort(asked: object, error: ApiError) -> str | None:
-    quoted = {*_QUOTED.findall(error.message)} - {asked}
-    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
-    if asked not in REASONING_EFFORTS or not named:
-        return None
-    place = REASONING_EFFORTS.index
-    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
-
-
-def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, label or type.
-
-    A server that cannot be reached may be there again soon. The type of the error names
-    the tool of whose options one does not do.
-    """
-    error = refusal.error
-    words = {*_QUOTED.findall(error.message)}
-    if error.code == "invalid_value":
-        words.add(str(error.type).removesuffix("_user_error"))
-    for tool in refusal.tools:
-        if tool_name(tool) in words:
-            is_down = "retrieving tool list" in error.message
-            yield _tool(tool)._replace(is_lasting=not is_down)
-
-
-def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in refusal.tools if t.get("type") == "tool_search")
-
-
-def _tool(tool: Item) -> Status:
-    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
-    return Status(sentence, Repair("tool", json_digest(tool)))
-
-
-_FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
-    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
-)
-"""What may help, the best first."""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
 
     def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._ended: set[TextPlace] = set()
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
 
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        self._deltas.setdefault(part, []).append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        kind, _ = part
-        growing = [
-            other
-            for other in self._deltas
-            if other[0] == kind and other not in self._ended
-        ]
-        own = [other for other in growing if other == part]
-        matched, shown = self._match(own, text)
-        if shown < len(text) and len(growing) > len(own):
-            all_matched, all_shown = self._match(growing, text)
-            if all_shown > shown:
-                matched, shown = all_matched, all_shown
-        for other in matched:
-            del self._deltas[other]
-        self._deltas[part] = [text]
-        self._ended.add(part)
-        return self._rest(part, text, shown, is_known=bool(growing))
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
             return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
-    """
-
-    def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index` on.
-
-        Items are noted as they were announced; `_latest` has places by `output_index`.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return [] if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
-        return []
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
-            return None
-        return place if place in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
-
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
-            events = self._start(index, item, [item_id])
-        if place not in self._open:
-            return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
-        if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
-
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
+        if not self._open or not _is_of_an_answer(event):
             return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
-        events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
-        self._growing = _NO_TEXT
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
-
-    def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            error=error,
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
 
 
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
 
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
-
-    Another client cancelled it: after our own cancellation no answer is read.
+    A thought may begin in an answer that ends as a refusal.
     """
-    if status == "failed":
-        return ending_of_failure("failed", error)
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.attempts
-#
-# One response: a request that is sent, then sent again, resumed or polled if that helps.
-#
-# A request is sent again only before something of its answer was shown: repaired, if the
-# cause of the refusal is found, or unchanged, if waiting may help.
-#
-# A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
-# requested if a stream brought nothing new, because there is no event for a cancelled
-# response, and if the API refuses to resume, five minutes after the beginning.
-# --------------------------------------------------------------------------------------
-
-
-_THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
-
-
-class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
-    true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing.
-    """
-
-    join_seconds: float = 0.05
-    timeouts: Timeouts = Timeouts()
-    retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
-    poll_seconds: float = 5.0
-    most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
-
-
-class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
-
-    def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
-    ) -> None:
-        """Start the total limit of the run."""
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
-        self.usages: list[Usage] = []
-
-    async def events(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
-        """
-        self.request = request
-        self._retries = self._repaired = 0
-        self._thought: ItemAdded | None = None
-        while True:
-            self.response = ResponseState(first_index)
-            self.error: ResponsesError | None = None
-            self.has_shown = self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
-                break
-            yield note
-            self.limits.heard(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *held):
-                yield event
-
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
-
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
-        """
-        if self.has_shown or isinstance(event, Status):
-            return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
-            self._thought = thought = self._thought or event
-            if thought.output_index == event.output_index:
-                self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
-        if not _is_visible(event):
-            return []
-        self.has_shown = True
-        shown, held[:] = [*self._end_thought(), *held], []
-        return shown
-
-    def _end_thought(self) -> list[RunEvent]:
-        thought = None if self._thinks else self._thought
-        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
-
-    def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        ending, has_begun = self.response.ending, self.response.event_count > 0
-        if not ending:
-            ending = CUT if has_begun else UNREADABLE
-            if self.error:
-                ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        return ending._replace(sentence=self.endpoint.name_server(sentence))
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        error, trace = self.error, self.response.trace
-        if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
-
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        payload = request.payload()
-        if self.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
-
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
-        failure = _retriable_failure(self.error, self.response)
-        is_open = self.request.background and not self.response.refusal
-        if self.has_shown or not failure or (is_open and _may_run(self.error)):
-            return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
-        if wait is None:
-            return None, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-class _Background:
-    """A background response, and how far it was read.
-
-    `_named` has its id as soon as the server has told it; `_last` is the number of the
-    last event, -1 for none.
-    """
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._named: asyncio.Future[str] = loop.create_future()
-        self._last = self._seen = -1
-        self._failures = 0
-        self._resumable = True
-        self._asks = self._is_left = False
-
-    def is_new(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new.
-
-        The event is parsed twice; a background run has few events a second.
-        """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        before, self._last = self._last, max(self._last, number)
-        return number > before
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._named.done():
-            self._named.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        """Send the request, feed its response to the state, and yield its run events.
-
-        Once the response has an id, raises only ResponseLost, and TimedOut for the total
-        limit. If the caller leaves before the end, the response is cancelled, because
-        it would go on to cost money without a reader.
-        """
-        path = "/responses"
-        try:
-            while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                ending = self._attempts.response.ending
-                if ending or not self._named.done() or (error and error.is_final):
-                    if error and not ending:
-                        raise error
-                    break
-                has_news, self._seen = self._last != self._seen, self._last
-                wait = self._wait_after(error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_BROKE)
-                await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._named.result()}", None
-                if not self._asks:
-                    path += f"?stream=true&starting_after={self._last}"
-        finally:
-            self._abandon()
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
-        if self._named.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        await asyncio.wait(
-            {first, self._named},
-            timeout=_LONGEST_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost.
-
-        An answer without an end means that the server is still working on it. A stream
-        that is too old to be resumed is followed by a request for the response itself.
-        """
-        asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:
-            self._failures, self._asks = 0, not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = (error.failure if error and error.status else None) or Failure()
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0
-        self._asks = not (has_news and self._can_resume)
-        if wait is None:
-            self._is_left = bool(error and error.status == 404)
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self._last >= 0
-
-    def _abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        attempts = self._attempts
-        is_over = attempts.response.ending or self._is_left
-        if self._named.done() and not is_over:
-            self._is_left = True
-            path = f"/responses/{self._named.result()}/cancel"
-            later = attempts.connections
-            later.do_later(later.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    """Send a request, feed the answer to its response, and yield its run events.
-
-    Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
-    """
-    state, deadlines = attempts.response, attempts.deadlines
-    deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
-            response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
-            return
-        decoder = EventStreamDecoder()
-        while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
-            for event in events:
-                yield event
-            if malformed:
-                raise malformed
-            if events and isinstance(last := events[-1], TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for event in batch:
-            parsed = parse_event(event)
-            if background is None or background.is_new(event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    """Return why a response that showed nothing may be requested again.
-
-    A stream without any event is one that cannot be read.
-    """
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error or state.ending:
-        return error.failure if error else None
-    return Failure() if state.event_count else MalformedEvent.failure
-
-
-def _is_visible(event: RunEvent) -> bool:
-    """Say whether the page draws something for an event."""
-    if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown goes on; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    asks_again = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not asks_again
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -6952,6 +8283,1090 @@ def _name(call: Item) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.growing_parts
+#
+# The texts of one output item while they grow, part by part.
+#
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
+# --------------------------------------------------------------------------------------
+
+
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
+
+
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._ended: set[TextPlace] = set()
+
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        self._deltas.setdefault(part, []).append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        kind, _ = part
+        growing = [
+            other
+            for other in self._deltas
+            if other[0] == kind and other not in self._ended
+        ]
+        own = [other for other in growing if other == part]
+        matched, shown = self._match(own, text)
+        if shown < len(text) and len(growing) > len(own):
+            all_matched, all_shown = self._match(growing, text)
+            if all_shown > shown:
+                matched, shown = all_matched, all_shown
+        for other in matched:
+            del self._deltas[other]
+        self._deltas[part] = [text]
+        self._ended.add(part)
+        return self._rest(part, text, shown, is_known=bool(growing))
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
+            return []
+        return [(part, text[shown:])]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
+
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
+    """
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the place of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[place] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index, kind, item_id = event.output_index, event.kind, event.item_id
+        text, place = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if place is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            events = self._start(index, item, [item_id])
+        if place not in self._open:
+            return events
+        self._growing = (index, kind, item_id), place
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            rest = self._open[place].end_part(text_place, event.text)
+            return events + self._deltas(place, rest)
+        self._open[place].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
+        if place in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
+        rests = self._open.pop(place).end_item(list(item_texts(item)))
+        events += self._deltas(place, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[place] = item
+        return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + place
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# One response: a request that is sent, then sent again, resumed or polled if that helps.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, or unchanged, if waiting may help.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+
+
+class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
+    true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    resuming: RetryPolicy = RetryPolicy(12)
+    poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    flex_falls_back: bool = False
+
+
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
+
+    async def events(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> RunEvents:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._call_ids |= find_call_ids(request.input)
+        self._retries = self._repaired = 0
+        self._thought: ItemAdded | None = None
+        while True:
+            self.response = ResponseState(first_index, self._call_ids)
+            self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        for shown in self._visible(event, held):
+                            yield shown
+            except ResponsesError as caught:
+                self.error = caught
+            if self.response.usage:
+                self.usages.append(self.response.usage)
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            self.limits.heard(False)
+            await asyncio.sleep(wait)
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*self._end_thought(), *held], []
+        return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error, trace = self.error, self.response.trace
+        if isinstance(error, ApiRefused):
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
+
+    def _send(self, request: ResponsesRequest) -> RunEvents:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _retriable_failure(self.error, self.response)
+        is_open = self.request.background and not self.response.refusal
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
+            return None, 0.0
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        if may_be_repaired(failure):
+            sent = self.request.sent()
+            trial = find_repair(sent, failure, self._repaired)
+            if trial:
+                return self._repair(trial, named_subject(sent, failure.error)), 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
+
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, trial: Trial, subject: str) -> Status:
+        """Change the request; return the status that tells it."""
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `_named` has its id as soon as the server has told it; `_last` is the number of the
+    last event, -1 for none.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
+        self._failures = 0
+        self._resumable = True
+        self._asks = self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
+
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would go on to cost money without a reader.
+        """
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or (error and error.is_final):
+                    if error and not ending:
+                        raise error
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._named.result()}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = (error.failure if error and error.status else None) or Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = bool(error and error.status == 404)
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last >= 0
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        attempts = self._attempts
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
+            self._is_left = True
+            path = f"/responses/{self._named.result()}/cancel"
+            later = attempts.connections
+            later.do_later(later.post_quietly(attempts.endpoint, path))
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
+) -> RunEvents:
+    """Send a request, feed the answer to its response, and yield its run events.
+
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    """
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            response = await answer.response_object()
+            for event in _whole_events(response, state, background):
+                yield event
+            return
+        decoder = EventStreamDecoder()
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
+            began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
+            if batch:
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
+            del batch, chunk
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if events and isinstance(last := events[-1], TextDelta):
+                with answer.paused():
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
+
+
+def _batch_events(
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return the run events of `batch`, up to the first event that cannot be read."""
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for event in batch:
+            parsed = parse_event(event)
+            if background is None or background.is_new(event):
+                read.append(parsed)
+    except MalformedEvent as error:
+        malformed = error
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
+
+
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
+    """
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time."""
+
+
+def _retriable_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if error or state.ending:
+        return error.failure if error else None
+    return Failure() if state.event_count else MalformedEvent.failure
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown goes on; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    asks_again = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not asks_again
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.mcp_servers
 #
 # Remote MCP servers, from an administrator's JSON to tools of a request.
@@ -7129,9 +9544,16 @@ class Turn(NamedTuple):
         return packed if len(packed) <= _LONGEST_TURN else ""
 
 
-def read_turn(wire: str) -> Turn:
-    """Return a stored turn."""
-    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+def read_turn(wire: str) -> Turn | None:
+    """Return a stored turn; None for one whose tools lie in namespaces.
+
+    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    tools as they are declared now.
+    """
+    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    tools = (turn.base or {}).get("tools", ())
+    has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
+    return None if has_namespaces else turn
 
 
 def record_turn(
@@ -7176,7 +9598,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if "tools" in tool or (old and _schema(old) != _schema(tool)):
+        if old and _schema(old) != _schema(tool):
             return None
     return new if len(known) + len(new) <= _MOST_DECLARED else None
 
@@ -7278,14 +9700,18 @@ class AuditedRequest(NamedTuple):
 
     def request_line(self) -> str:
         """Return the line before the request is sent."""
-        form = as_mapping(self.payload.get("text", {}).get("format"))
-        kind, items = form.get("type", "text"), self.payload["input"]
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
         return self._line(
             "request",
-            response_format=kind if kind in _FORMATS else None,
+            response_format=response_format,
             stream=self.payload.get("stream", False),
             tool_count=len(self.payload.get("tools", ())),
-            input_message_count=sum(item_type(one) == "message" for one in items),
+            input_message_count=len(messages),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -7320,7 +9746,8 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    return value if redact(value) == value else None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value
 
 
 # --------------------------------------------------------------------------------------
@@ -7335,7 +9762,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
 _CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -7387,7 +9814,6 @@ class _Answers:
         self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
-        self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
@@ -7425,8 +9851,8 @@ class _Answers:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
+        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _IS_REPEATED):
             yield event
         left = 0 if is_over else toolset.most_calls - self._calls_run
         async with aclosing(run_calls(new[:left], toolset)) as results:
@@ -7450,14 +9876,6 @@ class _Answers:
             request = request.model_copy(update={"tool_choice": "none"})
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -7487,6 +9905,19 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+    """Return the calls of a response, and apart those with the id of one before."""
+    first: dict[str, Item] = {}
+    repeated: list[Item] = []
+    for call in calls:
+        call_id = call["call_id"]
+        if call_id in first:
+            repeated.append(call)
+        else:
+            first[call_id] = call
+    return list(first.values()), repeated
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
@@ -7588,8 +10019,10 @@ def code_host_item(item: JsonObject) -> Item:
 def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
 
 
 def code_text(code: str) -> str:
@@ -7597,11 +10030,10 @@ def code_text(code: str) -> str:
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
-_MOST_DELETED = 20
+_MAX_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
-
-
 _BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
 
 
 def take_out_code(
@@ -7613,20 +10045,29 @@ def take_out_code(
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    kept, deleted, start = list[str](), list[Item](), 0
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
     for item in items:
-        if not (code := code_host_item(item)["code"]):
+        code = code_host_item(item)["code"]
+        if not code:
             continue
-        told = code_text(code)
-        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
-        if place < 0:
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
             deleted.append(item)
         else:
-            kept.append(whole[start:place])
-            start = place + len(told)
-    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
-    rows = zip(texts, left, strict=True)
-    return [text if rest == text else rest.strip() for text, rest in rows], deleted
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -7827,9 +10268,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -7841,17 +10282,26 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:
@@ -7976,11 +10426,11 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
 
 
 class MarkedText(NamedTuple):
@@ -8000,12 +10450,14 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
-    if not any(map(text.__contains__, _SIGNS)):
+    if not any(sign in text for sign in _SIGNS):
         return [MarkedText(ulid, text.strip() if ulid else text)]
-    pieces, start = list[MarkedText](), 0
+    pieces: list[MarkedText] = []
+    start = 0
     for match in _MARKER.finditer(text):
         pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid, start = _named(match), match.end()
+        ulid = _marker_id(match)
+        start = match.end()
     pieces.append(MarkedText(ulid, text[start:].strip()))
     return [piece for piece in pieces if piece.ulid or piece.text]
 
@@ -8016,21 +10468,26 @@ def strip_markers(text: str) -> str:
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
     """
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
             break
-        text = "\n\n".join(filter(None, pieces))
+        text = "\n\n".join(piece for piece in pieces if piece)
     return text
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        return _read_bits(match["bits"]).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+def _read_bits(bits: str) -> str:
+    """Return the text of a zero-width block."""
+    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+    return "".join(chr(int(octet, 2)) for octet in octets)
 
 
 # --------------------------------------------------------------------------------------
@@ -8079,8 +10536,10 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
-    return {**bare, _FIELD: "".join(halves)} if halves else bare
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -8094,27 +10553,37 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        return hmac.compare_digest(
-            sign(value, False), signature[:_HALF]
-        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+            return True
+        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    bare = dict(fields)
-    bare.pop(_FIELD, None)
-    return bare
+    return {name: value for name, value in fields.items() if name != _FIELD}
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    try:
-        text = b"" if is_sorted else _IN_ORDER.to_json(value)
-    except ValueError:  # UTF-8 has no lone surrogates
-        text = b""
+    """Return half of the signature of a JSON value."""
     signed = keyed.copy()
-    signed.update(text or _SORTED.encode(value).encode())
+    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
     return signed.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
 
 
 # --------------------------------------------------------------------------------------
@@ -8126,7 +10595,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
 # replaces a top-level key whole and several answers can be written at the same time:
 #
 #     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 #
 # Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -8189,11 +10658,13 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
     The host strips the ends of texts and does not know refusals or several parts.
     """
+    is_returned = shown != "" and shown == shown.strip()
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
-    if not shown or shown != shown.strip() or texts != [shown]:
+    if not is_returned or texts != [shown]:
         return item
-    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
 
 
 def message_key(message_id: str) -> str:
@@ -8202,7 +10673,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -8210,7 +10681,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -8219,66 +10690,94 @@ def is_pipe_key(key: str) -> bool:
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
-def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
-    found: dict[str, Record] = {}
-    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(wire, sign, _VERSION, ulid)
-        if used := payload if is_ours else _harmless(payload):
-            if ulid in dead:
-                used = tuple(item for item in used if not is_encrypted(item))
-            shown = str(wire.get("shown") or "") if is_ours else ""
-            found[ulid] = _record(ulid, wire, used, shown)
-    return found
+    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record and ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            if record:
+                records[ulid] = record
+    return records
 
 
-_MOST_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = dict[Repair, None]()
-    for row in islice(rows, _MOST_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                found[Repair(action, target)] = None
-    return tuple(found)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
-def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if one of them is none."""
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it stands behind the marker.
     """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
-    return tuple(filter(None, harmless_items([*items, *last])))
+    safe = keep_unsigned_safe([*items, *last])
+    return tuple(item for item in safe if item is not None)
 
 
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
     text behind the marker stays.
     """
-    found: list[Item | None] = []
-    stays = True
+    safe: list[Item | None] = []
+    has_product = True
     for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
 
 
-def _stub(item: Item) -> Item | None:
+def _without_hidden_text(item: Item) -> Item | None:
     """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
@@ -8288,56 +10787,38 @@ def _stub(item: Item) -> Item | None:
     is_answer = item_type(item) == "message" and item.get("role") == "assistant"
     if not is_answer or is_commentary(item):
         return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
-) -> Record:
-    model, time = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        time if isinstance(time, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        shown,
-    )
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
+    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
         "model": record.model,
         "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
+        "payload": payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
     }
+    return {**wire, "shown": record.shown} if record.shown else wire
 
 
-MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
-
-_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
 _STAYS = ("__v", "dead", "repairs")
-
-_Values = Mapping[str, Any]
+"""What is left in the value of a deleted message."""
 
 
 def prune(
-    values: _Values,
-    messages: Mapping[str, Any],
-    own: str,
-    most: int,
+    values: JsonObject, messages: JsonObject, own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
@@ -8345,17 +10826,18 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `most` characters.
     """
-    over = {message_key(name): _is_over(row) for name, row in messages.items()}
-    now, left = dict[str, Any](), dict[str, _Values]()
+    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
     for key, value in values.items():
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
-        if over.get(key, not messages):
-            left[key] = value
-        elif key not in over:
-            now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most)
-    return {key: value for key, value in now.items() if value != values[key]}
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+    pruned |= _prune_oldest(present, most)
+    return {key: value for key, value in pruned.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -8363,29 +10845,36 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _is_over(message: object) -> bool:
+def _has_ended(message: object) -> bool:
+    """Say whether an answer has ended; earlier hosts do not say so of all."""
     return as_mapping(message).get("done") is not False
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over <= 0:
-        return now
-    over += int(most * (1 - _KEPT_SHARE))
-    filled = (key for key in values if as_mapping(values[key].get("items")))
-    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
-        if over <= 0:
+    excess = sum(sizes.values()) - most
+    if excess <= 0:
+        return {}
+    excess += int(most * (1 - _KEPT_SHARE))
+    ages = [
+        (_oldest_time(value), place, key)
+        for place, (key, value) in enumerate(values.items())
+        if as_mapping(value.get("items"))
+    ]
+    pruned: dict[str, Any] = {}
+    for _, _, key in sorted(ages):
+        if excess <= 0:
             break
-        now[key] = {name: one for name, one in values[key].items() if name != "items"}
-        over -= sizes[key] - stored_size(now[key])
-    return now
+        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
+        excess -= sizes[key] - stored_size(pruned[key])
+    return pruned
 
 
 def _oldest_time(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    """Return when the first record of a value was written; 0 if nobody knows."""
+    times = [wire.get("created_at") for _, wire in _wires_in(value)]
+    return min([time for time in times if isinstance(time, int)], default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -8462,8 +10951,8 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -8951,15 +11440,18 @@ def picture_name(media_type: str) -> StoredName:
 # --------------------------------------------------------------------------------------
 
 
+# A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
 
 
 def container_addresses(text: str, name: str) -> list[str]:
@@ -8979,15 +11471,22 @@ def _address_name(address: str) -> str:
 def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
-    links = (card.get("links") or {}).items()
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)
 
 
 # --------------------------------------------------------------------------------------
@@ -9314,12 +11813,21 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
     `before` is the id of the message item that follows; empty for the end.
     """
-    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
-    return {**head, "kept": dict(stored.value)}
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{stored.ulid}",
+        "before": before,
+        "kept": dict(stored.value),
+    }
 
 
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -9340,15 +11848,17 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    runs, first = dict[str, list[object]](), ""
-    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
         if message.get("role") == "user":
-            first = ""
-        else:
-            first = first or answer_id
-            runs.setdefault(first, []).append(message.get("output"))
-    if first:
-        runs[first].append(value_at(messages, more, "output"))
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
     return runs
 
 
@@ -9360,7 +11870,8 @@ def restore_from_outputs(
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
     """
-    restored, answer = list[ChatPart](), list[ChatPart]()
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
@@ -9375,46 +11886,59 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
     run = [item for output in outputs for item in content_parts(output)]
-    records, places, is_known = _find_places(answer, run)
-    if records and (is_known or _has_call(answer, run)):
-        return _with_records(answer, records, places)
-    return answer
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
 
 
-def _find_places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
-) -> tuple[list[Item], dict[str, _Place], bool]:
-    """Return the records of a run, the position of each of its messages in an answer,
-    and whether the answer has one of its texts.
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
     it was changed, the texts behind it have none, up to the next output. Commentary,
     which the host does not return, is placed behind the item before it.
     """
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    records, found = list[Item](), dict[str, _Place]()
-    least, is_known = 0, False
-    place: _Place | None = (0, 0)
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
     for item in run:
-        kind = item.get("type")
-        if kind == _RECORD_TYPE:
-            records.append(item)
-        elif kind in ("message", CODE_CARD):
-            if place and (text := _host_text(item)):
-                start, place = _find_text(answer, place, item, text)
-                if start:
-                    found[_item_id(item)] = start
-                is_known |= None not in (start, place)
-        elif kind == COMMENTARY_TYPE:
-            if place:
-                found[_item_id(item)] = place
-        elif is_call_output(item):
+        if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= least:
-                least, place = number + 1, (number + 1, 0)
-    return records, found, is_known
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
 
 
 def _find_text(
@@ -9425,25 +11949,28 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    number, at = place
-    whole = _text(answer, number)
-    if at and at == len(whole):
-        number, at = number + 1, 0
-        whole = _text(answer, number)
-    gap = "\n" if at else ""
-    if whole.startswith(gap + text, at):
-        at += len(gap)
-        return (number, at), (number, at + len(text))
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
     if item.get("type") == CODE_CARD:
         return None, place
-    return (None if at or not whole else (number, at)), None
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
-    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -9453,35 +11980,44 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named = defaultdict[int, dict[int, list[str]]](dict)
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
-        place = places.get(str(before)) if before else (len(answer), 0)
+        place = places.get(str(before)) if before else end
         if place:
-            own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named[place[0]].setdefault(place[1], []).append(own)
-    found = list[ChatPart]()
-    for number, part in enumerate([*answer, AssistantText("")]):
-        if number in named:
-            found += _cut_at_records(part, named[number])
-        elif number < len(answer):
-            found.append(part)
-    return found
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
     """Return a part behind its records, which are given by their places in its text."""
-    text = part if isinstance(part, AssistantText) else AssistantText("")
-    ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    pieces, stop = list[ChatPart](), None
-    for start in sorted(ulids, reverse=True):
-        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
-        stop = start
-    pieces.reverse()
-    return pieces if part is text else [*pieces, part]
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
 
 
-def _text(answer: Sequence[ChatPart], number: int) -> str:
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -9490,13 +12026,11 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    return "".join(
-        [
-            as_text(part.get("text"))
-            for part in as_list(item.get("content"))
-            if isinstance(part, dict) and part.get("type") == "output_text"
-        ]
-    )
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:
@@ -10522,7 +13056,8 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
             turns.setdefault(str(entry.get("turn")), []).append(entry)
     for turn in turns.values():
         turn.sort(key=itemgetter("index"))
-    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -10532,30 +13067,42 @@ def _entry(item: Item, shown: str) -> Item:
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
-    length = shown if kept is typed else len(shown)
-    return {"type": _ITEM, "item": kept, "shown": length}
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
-    return is_ours and (kind == _TURN or (has_item and is_whole))
+    return is_whole and "type" in as_mapping(entry.get("item"))
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
     head, carried = entries[0], entries[1:]
-    notes = head.get("notes")
     if is_signed(head, sign, carried):
-        items = [*map(_carried_item, carried)]
-    else:
-        entries = [*filter(_is_entry, entries)]
-        head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        notes = head.get("notes") if is_signed(head, sign) else {}
-        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
+    return DetailTurn(items, origin, as_mapping(notes))
 
 
 def _items_of_others(
@@ -10565,13 +13112,15 @@ def _items_of_others(
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
-    used = [
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, items, stubs, strict=True)
-    ]
-    return [(item, shown) for item, shown in used if item]
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
@@ -10594,18 +13143,22 @@ def restore_from_details(
     Records without a text stand at the end of their run.
     """
     records: dict[str, Record] = {}
-    found, textless = list[ChatPart](), list[AssistantText]()
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for one in _name_records(part.text, turns, records):
-                (found if one.text else textless).append(one)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
             continue
         if isinstance(part, UserMessage):
-            found += textless
+            restored += textless
             textless = []
-        found.append(part)
-    return [*found, *textless], records
+        restored.append(part)
+    return [*restored, *textless], records
 
 
 def _name_records(
@@ -10615,22 +13168,36 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for _, text in turn.items if text]
-    texts = iter(_split_text(content if content.strip() else "", shown))
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         payload: list[Item] = []
-        for number, (item, own) in enumerate(turn.items, 1):
+        for number, (item, shown) in enumerate(turn.items, 1):
             payload.append(item)
-            if own or number == len(turn.items):
-                text = next(texts, "") if own else ""
-                digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid = f"{len(records):026d}"
-                records[ulid] = Record(
-                    ulid, "", 0, tuple(payload), "", turn.origin, digest
-                )
-                yield AssistantText(text, [ulid])
-                payload = []
-    yield from map(AssistantText, texts)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -10638,15 +13205,17 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    texts, start = list[str](), 0
-    for one in shown[:-1]:
-        length = _length(one)
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
 
 
 # --------------------------------------------------------------------------------------
@@ -10661,12 +13230,11 @@ def stored_item(event: ItemDone) -> Item:
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
-    form = event.item.get("output_format")
-    return {
-        "type": event.item["type"],
-        **({"output_format": form} if form else {}),
-        "stored": files[0]["id"],
-    }
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
 
 
 def is_stored_image(item: JsonObject) -> bool:
@@ -10678,15 +13246,19 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {
-        ulid: ids
-        for ulid, record in records.items()
-        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
-    }
-    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
-    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
-    named = named.union(*(p.ulids for p in texts))
-    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
 
 
 def restore_images(
@@ -10776,10 +13348,10 @@ class Recorder:
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return (event,)
-        in_details = self._scope.carrier == "details"
-        collect = self._collect_turn if in_details else self._collect
-        return (*collect(event), event)
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the records of an event, with their markers.
@@ -10812,17 +13384,24 @@ class Recorder:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            turn = [self._turn[index] for index in sorted(self._turn)]
-            self._turn = {}
-            closing = closing_commentary([item for item, _ in turn])
-            pairs = [
-                # The host does not return the text of other commentary.
-                (item, "" if is_commentary(item) and item != closing else shown)
-                for item, shown in turn
-            ]
-            name, origin = self._new_record()[0], self._scope.origin
-            details = write_details(name, pairs, origin, {}, self._scope.sign)
-            yield TurnDetails(details)
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            origin, sign = self._scope.origin, self._scope.sign
+            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -10834,40 +13413,54 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        while self._pending and is_reasoning(self._pending[-1][1]):
-            self._pending.pop()
+        self._drop_trailing_reasoning()
         if self._pending:
-            yield from self._with_marker(self._record(), None)
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
 
     def _wait(self, index: int, item: Item) -> None:
         """Insert an item at its place; parallel calls may end in another order.
 
         The chat returns what a remote server said: its card has it.
         """
-        if self._is_kept(item):
-            for one in replay_items(item):
-                if not is_call_output(one):
-                    insort(self._pending, (index, one), key=itemgetter(0))
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
         if is_call(item):
             return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.
 
         Without a phase the text itself is all there is to know of the message.
         """
-        is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if self._pending or is_marked or kind == "refusal":
-            plain = self._pending and not item.get("phase")
-            stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            self._records[index] = self._record(*() if plain else (stub,))
-            yield from self._with_marker(self._records[index], index)
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
@@ -10877,24 +13470,20 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            if text == text.strip() or self._pending or self._scope.carrier != "output":
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
                 return
-            record = self._record()
-        before = tuple(i for i in record.payload if item_type(i) != "message")
-        kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-        again = record._replace(
-            payload=before if before and is_plain else (*before, kept),
-            shown="" if ended.shown == text else text_digest(ended.shown),
-        )
-        if again != record:
-            yield NewRecord(again, ended.output_index)
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
-            record = self._record(_stored_message(ended.item))
+            record = self._take_record(_stored_message(ended.item))
             self._last_commentary = (ended, record)
             yield from self._with_marker(record, ended.output_index)
 
@@ -10905,14 +13494,34 @@ class Recorder:
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
-    def _record(self, *message: Item) -> Record:
-        """Return a record of what is pending, and of a message."""
-        (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*(item for _, item in self._pending), *message)
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
         self._pending = []
         return Record(
-            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
         )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
 
 
 def _stored_message(item: Item) -> Item:
@@ -11727,6 +14336,109 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.expert
 #
 # The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
@@ -11773,6 +14485,11 @@ class ExpertSettings(BaseModel):
         ge=0,
         description="Longest wait that a server may ask for before a retry. If it asks "
         "for more, the error is shown.",
+    )
+    flex_falls_back: bool = Field(
+        default=False,
+        description="Answer at the standard tier, at twice the price, where the `flex` "
+        "tier has no capacity. Off: the answer ends with a message.",
     )
     caller_may_set: str = Field(
         default="",
@@ -12526,39 +15243,32 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
-        is_alike=valves.COMPATIBILITY == "openai",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
-_MOST_ACCOUNTS = 1000
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
+    """What the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
         self.dropped = Counter[str]()
-        self._repairs: dict[str, tuple[Repair, ...]] = {}
+        """How often the API left items out of the input, by its reasons."""
 
-    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
-        """Return the changes that requests of `user` to this model need."""
-        scopes = (
-            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
-        )
-        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
-        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
-
-    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
-        """Remember a change, for one user, or for all without one."""
-        scope = f"{endpoint.account()} {model} {user}"
-        if len(self._repairs) >= _MOST_ACCOUNTS:
-            self._repairs.clear()
-        if self.first_time(f"{scope} {repair}"):
-            known = (one for one in self._repairs.get(scope, ()) if one != repair)
-            self._repairs[scope] = (*known, repair)
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 _PRO_SILENCE = 900.0
@@ -12576,6 +15286,7 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
             total=expert.total_timeout_seconds,
         ),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
     )
 
 
@@ -12719,7 +15430,7 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
     """What the host tells of who asks."""
-    account: Any = None
+    account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
     @property
@@ -12872,7 +15583,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
 _ADMINISTRATION = "openai_responses_administration"
 
 
-async def active_administration(request: Any) -> Any:
+async def active_administration(request: Any) -> Administration | None:
     """Return the filter that decides about calls of the pipe; None if none is active."""
     if request is None:
         return None
@@ -12888,7 +15599,8 @@ async def active_administration(request: Any) -> Any:
     found.valves = await context.get_function_valves(
         active, _ADMINISTRATION, found.Valves
     )
-    return found
+    administration: Administration = found
+    return administration
 
 
 async def legacy_model(model_id: str) -> Any:
@@ -13537,7 +16249,7 @@ _REPLACED = {
 }
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
-_PLACE = ("city", "region", "country", "timezone")
+_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -13645,11 +16357,11 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     """
     if isinstance(given, str):
         words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE):
+        if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE, words, strict=False))
-    place = {name: given[name] for name in _PLACE if given.get(name)}
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
         place.pop("country", None)
     return place
@@ -13688,7 +16400,8 @@ def called_tools(
     return [tool for tool in tools if _takes(model, tool["type"])]
 
 
-_LONGEST_REMEMBERED = 100_000
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
 
 
 def _tools_text(specs: list[Any]) -> str:
@@ -13699,7 +16412,7 @@ def _tools_text(specs: list[Any]) -> str:
         return ""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common."""
     return _read_tools(json.loads(text), strict)
@@ -13711,28 +16424,12 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
-_MOST_TOOLS = 128
+_MAX_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
 _TOO_MANY = (
-    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
-    "does not need."
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
 )
-_TOOL_SEARCH: Item = {"type": "tool_search"}
-_MOST_AT_ONCE = 64
-"""Beside a search, which finds the others."""
-_NAMESPACE_TOOLS = 9
-"""The guide "Tool search" advises fewer than ten."""
-_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
-
-
-def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
-    """Return the search for tools, if the model has one that works.
-
-    gpt-5.4 has it, too, but ends in a `server_error` where some tools are deferred and
-    others are not (docs/reference/responses-api.md, "Function tools").
-    """
-    is_strict = config.valves.COMPATIBILITY == "strict"
-    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -13745,51 +16442,43 @@ def offer_tools(
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. Of too many OpenAI's are kept, then those that people attached, then the
-    `builtin` ones. With our search for tools among the `hosted` the model finds the
-    rest; that of a filter stays as it is.
+    out. `builtin` are the names of Open WebUI's own.
     Raises InvalidRequest for a choice that names no tool.
     """
     merged = merge_tools(hosted, called)
-    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
-    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
-    tools = [tool for tool in others if tool.get("name") not in withheld]
-    if len(tools) > _MOST_TOOLS:
-        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    lost = len(tools) - most
-    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
     names = ToolNames(tuple(known))
-    items = names.rename_tools(tools[:most])
+    items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
-    if len(items) > _MOST_TOOLS:
-        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
-    return OfferedTools(items, names, chosen, notice)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
 
 
-def _searched_tools(tools: Sequence[Item]) -> list[Item]:
-    """Return a search, and namespaces with `tools`, which the model reads when found.
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
 
-    Tools of one server often begin with the same word.
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
     """
-    found = [_TOOL_SEARCH]
-    ordered = sorted(tools, key=_first_word)
-    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
-        inner = ordered[start : start + _NAMESPACE_TOOLS]
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {', '.join(map(tool_name, inner))}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
-    return found
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
 
 
-def _first_word(tool: Item) -> str:
-    return tool_name(tool).split("_")[0][:50]
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
 
 
 # --------------------------------------------------------------------------------------
@@ -13823,31 +16512,42 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
 
     def __init__(self) -> None:
         """Know nothing yet."""
         self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
             connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
+        return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
             self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -13980,7 +16680,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
+        self._repairs = stored_repairs([chat.get(self._key)])
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -14047,11 +16747,11 @@ class ChatStore:
         if self._writing:
             await asyncio.shield(self._writing)
 
-    async def add_repair(self, repair: Repair) -> None:
+    async def add_repair(self, repair: ChatRepair) -> None:
         """Store what made this chat acceptable to the server, for later turns."""
         await self._settle()
-        self._repairs = {**self._repairs, repair: None}
-        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        self._repairs = _with_newest(self._repairs, repair)
+        self.repairs = _with_newest(self.repairs, repair)
         await self._write()
 
     async def _write(self) -> None:
@@ -14086,6 +16786,15 @@ class ChatStore:
         """
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
 
 
 class _OutputStore(ChatStore):
@@ -14184,12 +16893,11 @@ class PreparedRequest(NamedTuple):
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
-    refused = {one.target for one in learned_repairs(call, model.id)}
+    refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
-    hosted += tool_search(call.config, model)
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
@@ -14230,23 +16938,32 @@ def request_settings(
 def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
-    What was appended to it may be a user's choice.
+    Tools of the chat, what was appended to it and a key of their own may be a user's
+    choice.
     """
     call, sent = prepared.call, prepared.request
-    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    if call.config.own_key:
+        return False
+    if any(item_type(item) in APPENDED for item in sent.input):
+        return False
+    body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
-    tools = OfferedTools(sent.tools or ())
-    settings = request_settings(plain, tools, model)
+    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    settings = request_settings(plain, offer_tools(None, hosted), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    is_changed = any(item_type(item) in APPENDED for item in sent.input)
-    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
+    return sent.model_copy(update={"repairs": ()}) == built
 
 
 def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(repair_scope(call, model))
+
+
+def repair_scope(call: PipeCall, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -14330,7 +17047,11 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
     call, model = prepared.call, prepared.request.model
-    if ended.trace.status not in (403, 404) or model == call.model.id:
+    # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
+    is_missing = ended.ending.code == "model_not_found"
+    is_refused = is_missing or ended.trace.status in (403, 404)
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
@@ -14512,9 +17233,18 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 _TOOL_TYPES = (
-    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
-    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
-    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
     *("vector_store_ids", "container", "environment", "input_image_mask"),
@@ -14684,6 +17414,7 @@ def report_request(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
+    ids = _ids_in_log(trace)
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.config.expert.writes_audit_log():
@@ -14708,9 +17439,10 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     said = server_words(call, said)
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {said}",
+        f"param {param}, {ids}. {said}",
     )
-    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
@@ -14719,20 +17451,34 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     return _add_cost(prepared, ended._replace(ending=ending))
 
 
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
 _MANY_TOKENS, _SOME_TOKENS = 4000, 1000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools.
-
-    Tools in a namespace are read only when they are found.
-    """
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
@@ -14794,15 +17540,12 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-_MOST_REASONS = 50
-
-
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
-        if not meant and len(dropped) < _MOST_REASONS:
-            dropped.update(removed)
+        meant = removed.keys() <= {"turn_boundary"}
+        if not meant:
+            call.capabilities.count_dropped(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
@@ -14968,7 +17711,7 @@ class WaitingLines:
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
-        is_attempt = isinstance(event, Status) and not event.repair
+        is_attempt = isinstance(event, Status) and not event.trial
         is_over, self._is_shown = self._is_shown, is_attempt
         return [Status("")] if is_over and not is_attempt else []
 
@@ -15004,15 +17747,15 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
-    limits, counts = prepared.limits, _RunCounts(prepared)
     request, endpoint = prepared.request, prepared.endpoint
-    if account := prepared.call.account:
-        limits = limits._replace(spent=counts.add)
+    account, limits = prepared.call.account, prepared.limits
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    if account:
-        events = counts.watch(events)
-        events = account.observe_run(events, request.model, endpoint.host, event_words)
-    return events
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
 def event_words(event: RunEvent) -> tuple[str | None, ...]:
@@ -15020,8 +17763,8 @@ def event_words(event: RunEvent) -> tuple[str | None, ...]:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return ("text",)
-        case Status(repair=repair):
-            return ("recovery" if repair else "retry",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
         case RunDone(ending, trace=trace):
             return "end", ending.kind, ending.code, trace.model
     return ()
@@ -15034,8 +17777,9 @@ class _RunCounts:
     hidden thoughts are not known. `_characters` is None between two responses.
     """
 
-    def __init__(self, prepared: PreparedRequest) -> None:
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
+        self._account = account
         self._counted = 0
         self._characters: int | None = 0
 
@@ -15046,8 +17790,7 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        account = prepared.call.account
-        return str(account.count_responses(prepared.request.model, counts, cost))
+        return self._account.count_responses(prepared.request.model, counts, cost)
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count the response that is left in the middle."""
@@ -15095,7 +17838,7 @@ async def answer_events(
     if prepared.reason:
         yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
-    repairs = _Repairs(prepared)
+    trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
@@ -15103,7 +17846,8 @@ async def answer_events(
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            event = await artifacts.stored(await repairs.follow(arrived))
+            await _remember(prepared, trials.note(arrived))
+            event = await artifacts.stored(_without_reason(call, arrived))
             if event is None:
                 continue
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
@@ -15155,49 +17899,29 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-class _Repairs:
-    """What was changed after refusals of a run."""
-
-    def __init__(self, prepared: PreparedRequest) -> None:
-        self._prepared = prepared
-        self._tried: list[Status] = []
-
-    async def follow(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event as people see it."""
-        call = self._prepared.call
-        if isinstance(event, Status):
-            reason = server_words(call, event.reason)
-            call.log.warn(f"{event.sentence} {reason}".strip())
-            self._tried += [event] if event.repair else []
-            return Status(event.sentence)
-        if self._tried and _has_answer(event):
-            await _remember(self._prepared, self._tried)
-            self._tried = []
+def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+    """Log what happens before an answer; return the event as people see it."""
+    if not isinstance(event, Status):
         return event
+    reason = server_words(call, event.reason)
+    call.log.warn(f"{event.sentence} {reason}".strip())
+    return Status(event.sentence)
 
 
-def _has_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request, for an event of its answer."""
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
-    """Remember what made a request acceptable: for the chat, or for its server.
-
-    What may be about a user's own choice is remembered for that user alone.
-    """
-    call, store, model = prepared.call, prepared.store, prepared.request.model
-    for found in repairs:
-        repair, is_about_all = found.repair, found.is_named
-        if repair and repair.action in CHAT_ACTIONS and store:
-            await store.add_repair(repair)
-        elif repair and found.is_lasting:
-            if repair.action not in ("field", "lower"):
-                is_about_all = is_about_all and is_as_configured(prepared)
-            user = "" if is_about_all else call.caller.user_id
-            call.capabilities.learn(prepared.endpoint, model, user, repair)
+async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
+    """Remember what made a request acceptable: for its chat, or for its server."""
+    call, store = prepared.call, prepared.store
+    scope = repair_scope(call, prepared.request.model)
+    for trial in helped:
+        if (
+            isinstance(trial.repair, ChatRepair)
+            and trial.repair.is_about_chat
+            and store
+        ):
+            await store.add_repair(trial.repair)
+        else:
+            configured = partial(is_as_configured, prepared)
+            call.capabilities.repairs.learn(scope, trial, configured)
 
 
 # --------------------------------------------------------------------------------------
@@ -15277,7 +18001,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     chat = _Chat(call, model, store, instructions, parts, records, tools)
@@ -15343,7 +18067,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
+    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
@@ -15421,7 +18145,7 @@ def _appended(chat: _Chat) -> set[str]:
     facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds).difference(one.target for one in chat.request.repairs)
+    return set(kinds) - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
@@ -15581,7 +18305,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.repair:
+                if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")
@@ -15641,12 +18365,12 @@ async def told_lines(
 
 def at_endpoint(call: PipeCall) -> PipeCall:
     """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account and call.account.endpoints
-    if not endpoints:
+    endpoints = call.account.endpoints if call.account else None
+    if endpoints is None:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, endpoints.valves()
+    config, replaced = call.config, dict(endpoints.valves())
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
@@ -15658,28 +18382,30 @@ def at_endpoint(call: PipeCall) -> PipeCall:
 
 async def answer_somewhere(
     prepared: PreparedRequest,
+    endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of them; `permit` returns the call at the one that is
+    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints = prepared.call.account.endpoints
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and (loss := endpoints.loss(home.endpoint, home.account)):
-            yield Status(loss)
+        if home:
+            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
+            if loss:
+                yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)
@@ -15841,12 +18567,14 @@ class Pipe:
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.answer(last_words(call))):
+        if account and (lines := account.limits.usage_answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(request, permit, self._connections)
+            return answer_somewhere(
+                request, account.endpoints, permit, self._connections
+            )
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:

@@ -18,6 +18,10 @@ from pydantic.fields import FieldInfo
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
+from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
+    AgentExpertSettings,
+    SandboxOptions,
+)
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
 from owui_manifold.expert import ExpertSettings, WebSearchOptions  # noqa: E402
@@ -73,6 +77,8 @@ def tables() -> dict[str, str]:
         "expert-settings": valves_table(ExpertSettings, "Key"),
         "web-search-options": valves_table(WebSearchOptions, "Key"),
         "agent-valves": valves_table(AgentValves),
+        "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
+        "sandbox-options": valves_table(SandboxOptions, "Key"),
         "sentences": sentences_table(SENTENCES),
     }
 

@@ -7,6 +7,7 @@ says is made up, everything else is what a person sees.
 
 import argparse
 import asyncio
+import json
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -210,7 +211,7 @@ async def show_agent_work(
         await asyncio.to_thread(subprocess.run, download, check=True)
         more = {
             "SANDBOX": True,
-            "SANDBOX_WHEELS": wheels,
+            "SANDBOX_OPTIONS": json.dumps({"wheels": wheels}),
             "OPEN_WEBUI_URL": admin.url,
             "OPEN_WEBUI_API_KEY": admin.token,
             "DELEGATION": True,

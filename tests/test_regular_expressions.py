@@ -58,8 +58,6 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         *texts_of("openai_responses.requests.mcp_servers", "_SERVER_LABEL"),
         *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
     ],
-    # Texts, none of which is a pattern.
-    "openai_responses.redaction: pattern": ["sk\\-aaaa1|aaaa|a"],
     "gpt5_agent.tools.guard: f'(?:{re.escape(prefix)})+'": ["(?:a_)+", "(?:a_a_)+"],
     # It is compiled to see whether it can be, and never used.
     "openai_responses.requests.json_schema: pattern": ["a"],

@@ -302,7 +302,9 @@ def test_models_are_those_of_the_settings(files: dict[str, str]) -> None:
 
 def test_model_without_eyes() -> None:
     """It is not offered pictures."""
-    blind, seeing = json.loads(models_file("p", ["o3-mini", "gpt-5.2"], []))
+    blind, seeing = json.loads(
+        models_file("p", ["chatgpt-image-latest", "gpt-5.2"], [])
+    )
 
     assert blind["meta"]["capabilities"]["vision"] is False
     assert seeing["meta"]["capabilities"]["vision"] is True

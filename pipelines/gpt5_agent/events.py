@@ -56,13 +56,13 @@ class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
-    know; `goes_on` says that the agent is called again for the next round.
+    know; `continues` says that the agent is called again for the next round.
     """
 
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
-    goes_on: bool = False
+    continues: bool = False
 
 
 class ContextSource(NamedTuple):
@@ -94,6 +94,11 @@ class NewMessage(NamedTuple):
     format: Literal["markdown", "text"] = "markdown"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
@@ -108,12 +113,15 @@ class RunMetadata(NamedTuple):
 
     def describe(self) -> str:
         """Return the line that people read."""
-        rounds, calls = self.rounds, self.tool_calls
-        price = f", {format_money(self.price)}" if self.price else ""
-        return (
-            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
-        )
+        parts = [
+            plural(self.rounds, "round"),
+            plural(self.tool_calls, "tool call"),
+            f"{self.usage.total:,} tokens",
+            f"{self.latency:.1f} s",
+        ]
+        if self.price:
+            parts.append(format_money(self.price))
+        return ", ".join(parts)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""

@@ -19,9 +19,10 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from gpt5_agent.shell.json_valves import find_valve_problems, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
-from gpt5_agent.shell.request_keys import opening_error, select_keys
+from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 from gpt5_agent.shell.sealing import server_secret
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
@@ -34,6 +35,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
@@ -46,8 +48,8 @@ _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
-    "The Pipelines server was stopped or has loaded its pipelines anew, which ended "
-    "this answer. Ask again."
+    "The Pipelines server was stopped or reloaded its pipelines, which ended this "
+    "answer. Ask again."
 )
 
 
@@ -70,24 +72,30 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
-        self._refusals = RecentTexts()
-        self._told = hourly_texts()
+        self._logged = RecentTexts()
+        """What the log has said today about requests and valves."""
+        self._repairs = RepairMemory()
+        self._shown_notices = hourly_texts()
         self._secret = ""
-        self._unhook: Callable[[], object] = str
+        """What signs the context while there is no API key."""
+        self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
+        return [
+            {"id": strategy, "name": name} for strategy, name in STRATEGY_NAMES.items()
+        ]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
-        self._unhook = close_on_sigterm(self._bridge)
+        self._restore_sigterm = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
         """End all answers and close everything."""
-        self._unhook()
+        if self._restore_sigterm is not None:
+            self._restore_sigterm()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
@@ -102,27 +110,29 @@ class Pipeline:
 
     def pipe(
         self,
-        user_message: str | None,
+        user_message: str | None,  # noqa: ARG002 - the server passes it by this name
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Return an iterator if the caller streams, else one complete result."""
-        del user_message  # the last message of the user, which `messages` has
+        """Return an iterator if the caller streams, else one complete result.
+
+        `user_message` is the last message of the user, which `messages` has.
+        """
         if not self._is_from_inlet(body):
-            body = {key: body[key] for key in body if key != CONTEXT_KEY}
+            body = {key: value for key, value in body.items() if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
-        body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id,
-            messages,
-            body,
-            self.valves,
-            caller.can_ask,
+            strategy=model_id,
+            messages=messages,
+            body=self._select_keys(body, caller, log),
+            valves=self.valves,
+            can_ask=caller.can_ask,
             caller=caller,
-            notices=self._notices(log),
-            is_new=self._told.first_time,
+            notices=self._find_notices(log),
+            is_new=self._shown_notices.first_time,
+            repairs=self._repairs,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -131,7 +141,9 @@ class Pipeline:
             return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
-            return iter((error, DONE_LINE)) if caller.streams else error
+            if caller.streams:
+                return iter((error, DONE_LINE))
+            return error
 
     def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
         """Say whether the context of a body is ours, and about the user who sends it.
@@ -147,34 +159,41 @@ class Pipeline:
 
     def _sign(self) -> Sign:
         """Return what signs the context; all copies of the pipeline have the API key."""
-        key = read_api_key(self.valves)
-        if not key:
+        secret = read_api_key(self.valves)
+        if not secret:
             self._secret = self._secret or server_secret()
-        return signer(key or self._secret, "gpt5_agent context")
+            secret = self._secret
+        return signer(secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
     ) -> dict[str, Any]:
         """Return what a body may set; log once a caller what is left out."""
-        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [
-            name for name in refused if self._refusals.first_time(f"{who} {name}")
-        ]:
+        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
+        if new:
             log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (the valve "
-                "REQUEST_MAY_SET says what a request may set)"
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
             )
         return kept
 
-    def _notices(self, log: AgentLog) -> tuple[str, ...]:
-        """Say, and log once, which words of REQUEST_MAY_SET open nothing."""
-        sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        if sentence and self._refusals.first_time(sentence):
-            log.warn(sentence)
-        return (sentence,) if sentence else ()
+    def _find_notices(self, log: AgentLog) -> tuple[str, ...]:
+        """Return, and log once, what is wrong with the valves."""
+        messages = find_valve_problems(self.valves)
+        may_set = read_expert_settings(self.valves).caller_may_set
+        unknown_keys = find_unknown_keys(may_set)
+        if unknown_keys:
+            messages.append(unknown_keys)
+        for message in messages:
+            if self._logged.first_time(message):
+                log.warn(message)
+        return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.events import RunMetadata
-from gpt5_agent.ports import Guide, StoreFile, Tool
+from gpt5_agent.ports import Guide, StoreFile, Tool, ignore
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
@@ -61,6 +62,11 @@ class OwnToolSettings(NamedTuple):
     store_file: StoreFile | None = None
 
 
+def show_always(notice: str) -> bool:  # noqa: ARG001
+    """Say that a notice was not shown before."""
+    return True
+
+
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
@@ -68,7 +74,7 @@ class AgentRequest(NamedTuple):
     messages, `context` what the model gets to read, `notices` what an administrator
     reads above the answer where it `is_new`. `chat` names the user and the chat for which
     approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends. `secret` is the API key, or the server's own without one.
+    the answer ends.
     """
 
     strategy: str
@@ -85,19 +91,23 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = repr
-    secret: str = ""
+    on_end: Callable[[RunMetadata], object] = ignore
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of its secret.
+        """Signs what the messages carry of an answer, with a key made of the API key.
 
-        All copies of the pipeline have the API key, and no caller.
+        All copies of the pipeline have the API key, and no caller. The signature holds
+        for one user and one chat: a call that waits, a style of policies or an approval
+        that another chat brought about is not gone on with here. Clients without a chat
+        share one.
         """
-        return signer(
-            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
-        )
+        purpose = f"gpt5_agent reasoning_details {self.chat}".rstrip()
+        return signer(self.endpoint.api_key, purpose)

@@ -31,14 +31,18 @@ class AuditedRequest(NamedTuple):
 
     def request_line(self) -> str:
         """Return the line before the request is sent."""
-        form = as_mapping(self.payload.get("text", {}).get("format"))
-        kind, items = form.get("type", "text"), self.payload["input"]
+        text_format = as_mapping(self.payload.get("text", {}).get("format"))
+        response_format = text_format.get("type", "text")
+        if response_format not in _FORMATS:
+            response_format = None
+        items = self.payload["input"]
+        messages = [item for item in items if item_type(item) == "message"]
         return self._line(
             "request",
-            response_format=kind if kind in _FORMATS else None,
+            response_format=response_format,
             stream=self.payload.get("stream", False),
             tool_count=len(self.payload.get("tools", ())),
-            input_message_count=sum(item_type(one) == "message" for one in items),
+            input_message_count=len(messages),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -73,4 +77,5 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    return value if redact(value) == value else None
+    looks_secret = redact(value) != value
+    return None if looks_secret else value

@@ -41,7 +41,7 @@ def hex_digest(text: str) -> str:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
+_MAX_TEXTS = 5000
 
 
 class RecentTexts:
@@ -63,13 +63,14 @@ class RecentTexts:
         """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._ends) >= _MOST_TEXTS:
+        if len(self._ends) >= _MAX_TEXTS:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
 _LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
 _Done = TypeVar("_Done")
 
 
@@ -78,7 +79,9 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+    if size > _LARGE:
+        return await asyncio.to_thread(pause_collection, work)
+    return work()
 
 
 def pause_collection(work: Callable[[], _Done]) -> _Done:
@@ -97,10 +100,17 @@ def pause_collection(work: Callable[[], _Done]) -> _Done:
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
 
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))

@@ -21,7 +21,7 @@ class Endpoint:
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
     sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
-    `is_alike` that the server takes whatever OpenAI takes.
+    `openai_compatible` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -33,7 +33,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
-    is_alike: bool = False
+    openai_compatible: bool = False
     token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
@@ -41,10 +41,12 @@ class Endpoint:
 
         Raises InvalidRequest.
         """
-        base = _normalize_base_url(self.base_url)
+        address = _normalize_base_url(self.base_url) + path
         query = urlsplit(self.base_url.strip()).query
-        joint = "&" if "?" in path else "?"
-        return base + path + (query and joint + query)
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
 
     @property
     def host(self) -> str:
@@ -52,9 +54,13 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server."""
-        is_own = "OpenAI" not in sentence or self._is_openais
-        return sentence if is_own else sentence.replace("OpenAI", self.host)
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
 
     @property
     def _is_openais(self) -> bool:
@@ -63,8 +69,9 @@ class Endpoint:
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = self._is_openais and not self.strict
-        return is_own or (self.is_alike and not self.is_azure)
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
 
     @property
     def is_gateway(self) -> bool:
@@ -87,8 +94,8 @@ class Endpoint:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return hex_digest(identity)
 
-    def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's.
         """
@@ -97,17 +104,24 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
-        has_key = self.is_azure and not self.token
-        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
-        ours["Content-Type"] = "application/json"
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
         if self.organization:
-            ours["OpenAI-Organization"] = self.organization
+            headers["OpenAI-Organization"] = self.organization
         if self.project:
-            ours["OpenAI-Project"] = self.project
-        theirs = {name.lower() for name in self.extra_headers}
-        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
-        return {**kept, **self.extra_headers}
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
 
 
 def _normalize_base_url(text: str) -> str:
@@ -117,11 +131,11 @@ def _normalize_base_url(text: str) -> str:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
         raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    typed = parts.path.rstrip("/")
-    path = typed.removesuffix("/responses").rstrip("/")
-    if not typed:
-        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if azure else "/v1"
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -129,10 +143,13 @@ def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
     """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
     parts = url_parts(proxy.strip())
-    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    return tuple(text for text in found if text.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -142,10 +159,12 @@ def url_parts(text: str) -> SplitResult | None:
     """
     try:
         parts = urlsplit(text)
-        sound = bool(parts.hostname) and parts.port != 0
+        port = parts.port
     except ValueError:
         return None
-    return parts if sound and parts.scheme in ("http", "https") else None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
 
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
@@ -167,8 +186,11 @@ def _environment_proxy(url: str) -> str | None:
 
     Each call reads the whole environment. If it names no proxy, one call is enough.
     """
-    parts, proxies = urlsplit(url), getproxies()
+    proxies = getproxies()
+    parts = urlsplit(url)
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy

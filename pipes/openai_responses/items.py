@@ -4,14 +4,17 @@ An item stays the dict that the API sent; unknown fields are sent back unchanged
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from openai_responses.clock import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
 
-ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+ADDED_TOOLS = "additional_tools"
+CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
@@ -55,8 +58,6 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
-    "tool_search_call": _ItemKind(),
-    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -127,6 +128,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -150,11 +162,6 @@ def is_call_output(item: JsonObject) -> bool:
 def is_paired(item: JsonObject) -> bool:
     """Say whether `item` is one of a call and its output."""
     return is_call(item) or is_call_output(item)
-
-
-def is_tool_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search for tools, or what it found."""
-    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -194,11 +201,11 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
-    if not places:
+    indexes = [index for index, item in enumerate(items) if is_compaction(item)]
+    if not indexes:
         return list(items)
-    first = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*first, *items[places[-1] :]]
+    instructions = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*instructions, *items[indexes[-1] :]]
 
 
 def text_message(role: object, text: str) -> Item:
@@ -215,7 +222,7 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(map(part_text, content_parts(content)))
+    return "".join(part_text(part) for part in content_parts(content))
 
 
 def has_text(item: JsonObject) -> bool:
@@ -225,7 +232,7 @@ def has_text(item: JsonObject) -> bool:
 
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
-    return [row for row in as_list(content) if isinstance(row, dict)]
+    return [part for part in as_list(content) if isinstance(part, dict)]
 
 
 def part_text(part: JsonObject) -> str:
@@ -233,10 +240,27 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
+
+
 def open_calls(items: Sequence[Item]) -> list[Item]:
     """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
-    return [i for i in items if is_call(i) and i.get("call_id") not in answered]
+    return [
+        item for item in items if is_call(item) and item.get("call_id") not in answered
+    ]
 
 
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
@@ -245,21 +269,25 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    is_paired = [False] * len(items)
-    waiting: dict[str, int | None] = {}  # none waits after its output
-    for place, item in enumerate(items):
-        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
+    has_pair = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    for index, item in enumerate(items):
+        call_id = item.get("call_id")
+        if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None and (
-            kind == CALL_OUTPUTS[items[call]["type"]]
-        ):
-            is_paired[call] = is_paired[place] = True
+                waiting.setdefault(call_id, index)
+            continue
+        call_index = waiting.get(call_id)
+        if call_index is None:
+            continue
+        if kind == CALL_OUTPUTS[items[call_index]["type"]]:
+            has_pair[call_index] = True
+            has_pair[index] = True
             waiting[call_id] = None
-    return is_paired
+    return has_pair
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -274,29 +302,32 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """
     kept: list[Item] = []
     dangling: list[Item] = []
-    lost_call = False
+    has_lost_call = False
     for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
-        calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and not has_pair:
-            lost_call = lost_call or calls
+        if kind in _CALLS and not has_pair:
+            has_lost_call = True
             continue
-        if dangling and (
-            answers
-            or kind == CONFIGURATION
-            or item.get("role") in _INPUT_ROLES
-            or (lost_call and not calls)
-        ):
+        if kind in _OUTPUTS and not has_pair:
+            continue
+        if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
-        lost_call = False
+        has_lost_call = False
         if kind == "reasoning":
             dangling.append(item)
             continue
-        if dangling:
-            kept += dangling
-            dangling = []
+        kept += dangling
+        dangling = []
         kept.append(item)
     return kept
+
+
+def _is_no_product(item: Item) -> bool:
+    """Say whether reasoning in front of `item` led to something else, or to nothing."""
+    kind = item.get("type")
+    if kind in _OUTPUTS or kind == CONFIGURATION:
+        return True
+    return item.get("role") in _INPUT_ROLES
 
 
 TextPlace = tuple[str, int]
@@ -308,10 +339,12 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
-            if isinstance(part, Mapping):
-                is_refusal = part.get("type") == "refusal"
-                found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
+            if not isinstance(part, Mapping):
+                continue
+            if part.get("type") == "refusal":
+                yield ("refusal", index), as_text(part.get("refusal"))
+            else:
+                yield (text_kind, index), as_text(part.get("text"))
     if kind.text:
         text_kind, field = kind.text
         yield (text_kind, 0), as_text(item.get(field))
@@ -334,8 +367,10 @@ def _image_format(item: JsonObject) -> str:
 
 def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
-    return f"data:image/{kind};base64,{item['result']}"
+    subtype = _image_format(item)
+    if subtype == "svg":
+        subtype = "svg+xml"
+    return f"data:image/{subtype};base64,{item['result']}"
 
 
 def image_message(item: JsonObject) -> Item:
@@ -375,7 +410,9 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
+    if not kind.tool or kind.returned == "never":
+        return False
+    if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
@@ -401,9 +438,10 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
-    is_output = item.get("role", "assistant") == "assistant"
-    is_sent = is_ours or item_type(item) != CONFIGURATION
-    return is_output and is_sent and kind is not _OTHER_KIND
+    if item_type(item) == CONFIGURATION and not is_ours:
+        return False
+    is_of_the_model = item.get("role", "assistant") == "assistant"
+    return is_of_the_model and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -433,10 +471,12 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found."""
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
+    """Return the addresses of the pages that a search found, each once."""
+    sources = content_parts(as_mapping(item.get("action")).get("sources"))
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(addresses))
 
 
 def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
+    """Return the texts of a list that are not empty."""
+    return [value for value in as_list(values) if isinstance(value, str) and value]

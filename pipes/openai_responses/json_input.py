@@ -32,61 +32,80 @@ def is_too_deep(value: object) -> bool:
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them."""
+    """Yield the values of each level, names of objects among them.
+
+    A value that contains itself has levels without end.
+    """
     level = [value]
     while level:
         yield level
-        objects = [one for one in level if isinstance(one, dict)]
-        names = [name for one in objects for name in one]
-        inner = [row for one in objects for row in one.values()]
-        lists = [row for one in level if isinstance(one, list) for row in one]
-        level = [*names, *inner, *lists]
+        below: list[Any] = []
+        for parent in level:
+            if isinstance(parent, dict):
+                below += parent
+                below += parent.values()
+            elif isinstance(parent, list):
+                below += parent
+        level = below
 
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    values = len(text) - len(text.translate(None, b"[{,"))
+    without_openings = text.translate(None, b"[{,")
+    values = len(text) - len(without_openings)
     return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
+    if not isinstance(text, str):
+        return None
     try:
-        found = load_json(text) if isinstance(text, str) else None
+        value = load_json(text)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; {} for an empty text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
+    texts = parse_json_object(text.strip() or "{}")
+    if texts is None:
         return None
-    return found
+    for value in texts.values():
+        if not isinstance(value, str):
+            return None
+    return texts
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
+        clamped = min(max(number, least), most)
+        return int(clamped)
+    except ValueError:  # no number, or NaN
         return default
+
+
+_KILOBYTE = 1024
 
 
 def count_entries(value: object, depth: int) -> int:
     """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
-        return len(value) >> 10
+        return len(value) // _KILOBYTE
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
-    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
-    return len(rows) + inner
+    count = len(rows)
+    if depth > 0:
+        for row in rows:
+            count += count_entries(row, depth - 1)
+    return count
 
 
 _VALUE_SIZE = 10
 """What each value adds to a size; a walk takes about as long for ten characters."""
-_DEEPEST_VALUE = 64
+_MAX_VALUE_DEPTH = 64
 
 
 class JsonTooLarge(ValueError):
@@ -114,14 +133,14 @@ def json_size(value: object, most: int) -> int:
     """
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
-        for one in level:
-            if isinstance(one, str):
-                size += len(one)
-            elif isinstance(one, dict | list):
-                size += _VALUE_SIZE * len(one)
+        for part in level:
+            if isinstance(part, str):
+                size += len(part)
+            elif isinstance(part, dict | list):
+                size += _VALUE_SIZE * len(part)
             if size > most:
                 raise JsonTooLarge
-        if depth >= _DEEPEST_VALUE:
+        if depth >= _MAX_VALUE_DEPTH:
             raise JsonTooLarge
     return size
 
@@ -138,13 +157,15 @@ def fits_form(value: object, form: Any) -> bool:
         case type():
             return isinstance(value, form)
         case tuple():
-            return any(fits_form(value, one) for one in form)
-        case [inner]:
-            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+            return any(fits_form(value, option) for option in form)
+        case [form_of_rows]:
+            if not isinstance(value, list):
+                return False
+            return all(fits_form(row, form_of_rows) for row in value)
         case dict():
-            return isinstance(value, Mapping) and all(
-                key in form and fits_form(one, form[key]) for key, one in value.items()
-            )
+            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
+                return False
+            return all(fits_form(value[key], form[key]) for key in value)
     return bool(form(value))
 
 

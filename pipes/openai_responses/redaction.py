@@ -7,6 +7,7 @@ character that it cannot repeat, so the time is linear.
 """
 
 import json
+import math
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
@@ -60,11 +61,41 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
 
 
 def header_secrets(value: str) -> list[str]:
@@ -75,25 +106,33 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
 
 
 def describe_exception(error: BaseException) -> str:
     """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
 
 
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -102,11 +141,20 @@ def _forms(secret: str) -> Iterator[str]:
         return
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
@@ -115,4 +163,8 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     The password of a `Basic` header follows a user name of unknown length.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]

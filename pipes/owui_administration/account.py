@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.entra import EntraTokens, entra_scope
-from owui_administration.endpoints import EndpointChoice, NoEndpoint
+from owui_administration.endpoints import EndpointChoice
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import Describe, Events, Telemetry
 
@@ -17,7 +17,7 @@ class Account(NamedTuple):
     limits: UserLimits
     telemetry: Telemetry
     tokens: EntraTokens
-    endpoints: EndpointChoice | NoEndpoint | None = None
+    endpoints: EndpointChoice | None = None
     """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
@@ -50,6 +50,7 @@ class Account(NamedTuple):
         """Return a token of Microsoft Entra ID, or else what is wrong."""
         scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            return await self.tokens.token(scope), ""
+            token = await self.tokens.token(scope)
         except InvalidRequest as error:
             return "", str(error)
+        return token, ""

@@ -35,6 +35,7 @@ _ASKS_NEXT = (
 )
 _OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
+"""How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
 _ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
@@ -62,7 +63,8 @@ class EndpointEntry(BaseModel):
     @property
     def is_complete(self) -> bool:
         """Whether it has a key, or needs none; raises InvalidRequest for its address."""
-        return bool(self.at("").host and (self.auth == "entra_id" or self.key))
+        has_secret = self.auth == "entra_id" or bool(self.key)
+        return has_secret and bool(self.at("").host)
 
     @property
     def key(self) -> str:
@@ -71,8 +73,11 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_named = any(fnmatchcase(m, one) for m in models for one in self.models)
-        return is_named and bool(not self.groups or {*groups}.intersection(self.groups))
+        is_for_model = any(
+            fnmatchcase(model, pattern) for model in models for pattern in self.models
+        )
+        is_for_user = not self.groups or any(name in groups for name in self.groups)
+        return is_for_model and is_for_user
 
     def at(self, base_url: str) -> Endpoint:
         """Return its server and account; `base_url` is that of the valves."""
@@ -93,10 +98,12 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     Such an entry may keep chats from a server, so it is not passed over.
     """
     try:
-        entries = [*map(EndpointEntry.model_validate, load_json(text.strip() or "[]"))]
-        return entries if all(one.is_complete for one in entries) else None
+        rows = load_json(text.strip() or "[]")
+        entries = [EndpointEntry.model_validate(row) for row in rows]
+        are_complete = all(entry.is_complete for entry in entries)
     except (ValueError, TypeError, InvalidRequest):
         return None
+    return entries if are_complete else None
 
 
 class EndpointChoice:
@@ -110,6 +117,7 @@ class EndpointChoice:
         `down` has the times until which an account counts as one that fails.
         """
         self.problem = ""
+        """Why nothing can be sent; then there are no entries."""
         self._base_url = base_url
         self._down = down
         self._entries = sorted(entries, key=self._is_down)
@@ -124,20 +132,22 @@ class EndpointChoice:
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
-        if self._reads(self._entries[0], host, owner):
+        chosen, *others = self._entries
+        if self._reads(chosen, host, owner):
             return False
-        for one in self._entries[1:]:
-            if not self._is_down(one) and self._reads(one, host, owner):
-                self._entries.remove(one)
-                self._entries.insert(0, one)
+        for entry in others:
+            if self._reads(entry, host, owner) and not self._is_down(entry):
+                self._entries.remove(entry)
+                self._entries.insert(0, entry)
                 return True
         return False
 
-    def loss(self, host: str, owner: str) -> str:
-        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
-        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        can_read = self._reads(self._entries[0], host, owner)
+        return "" if can_read else _OTHER_ACCOUNT
 
-    def leave_failed(self, kind: str, code: str, status: int) -> str:
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
@@ -146,10 +156,10 @@ class EndpointChoice:
         """
         if code in SAFETY_STOPS:
             return ""
-        may_work_elsewhere = code in _ABOUT_ONE_REQUEST or status in (403, 404)
+        is_missing = code == "model_not_found" or status in (403, 404)
+        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
         if _is_down(kind, code, status):
-            account = self._entries[0].at(self._base_url).account()
-            self._down[account] = monotonic_seconds() + _DOWN_SECONDS
+            self._note_failure(self._entries[0].at(self._base_url).account())
         elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
@@ -157,16 +167,28 @@ class EndpointChoice:
         self._entries.pop(0)
         return _ASKS_NEXT
 
+    def _note_failure(self, account: str) -> None:
+        """Remember for a minute that an account fails, and forget older failures."""
+        now = monotonic_seconds()
+        for other, end in [*self._down.items()]:
+            if end <= now:
+                del self._down[other]
+        self._down[account] = now + _DOWN_SECONDS
+
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()
         return monotonic_seconds() < self._down.get(account, 0)
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
-        here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.owner())
+        """Say whether an entry can read what a server and an account encrypted."""
+        endpoint = entry.at(self._base_url)
+        return host in ("", endpoint.host) and owner in (
+            "",
+            endpoint.reasoning_scope_id(),
+        )
 
 
-def _is_down(kind: str, code: str, status: int) -> bool:
+def _is_down(kind: str, code: str | None, status: int) -> bool:
     """Say whether other requests to the same account would fail as well."""
     if code in _ABOUT_ONE_REQUEST:
         return False
@@ -174,28 +196,25 @@ def _is_down(kind: str, code: str, status: int) -> bool:
     return is_failing or status in (401, 429) or status >= 500
 
 
-class NoEndpoint:
-    """What a call gets whose entries cannot be read."""
-
-    problem = _UNREADABLE
-
-
 async def choose_endpoints(
     text: str, facts: JsonObject, down: dict[str, float]
-) -> EndpointChoice | NoEndpoint | None:
+) -> EndpointChoice | None:
     """Return where a call is answered; None where the valves of the pipe say it.
 
     A user's own key goes to the address of the valves alone.
     """
     entries = read_endpoints(text)
+    base_url = str(facts.get("base_url"))
     if entries is None:
-        return NoEndpoint()
+        choice = EndpointChoice([], base_url, down)
+        choice.problem = _UNREADABLE
+        return choice
     if not entries or facts.get("has_own_key"):
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else ()
+    groups = await user_groups(user_id) if has_groups else set[str]()
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
-    found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
+    usable = [entry for entry in entries if entry.is_for(groups, names)]
+    return EndpointChoice(usable, base_url, down) if usable else None

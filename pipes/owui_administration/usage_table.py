@@ -6,7 +6,8 @@ could not be written is kept, and written with the next answer.
 """
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from owui_administration.host import run_sql
 
@@ -50,28 +51,62 @@ ALL_ROWS = (
 _NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
 
 
+_MAX_DUE = 10_000
+"""Rows that wait for the database."""
+
+
+def _sum_rows(earlier: UsageRow, later: UsageRow) -> UsageRow:
+    """Return what two rows of one user, day and model count together."""
+    return later._replace(
+        requests=earlier.requests + later.requests,
+        input=earlier.input + later.input,
+        cached=earlier.cached + later.cached,
+        output=earlier.output + later.output,
+        money=earlier.money + later.money,
+    )
+
+
 class UsageTable:
     """The table, and what is still to be added to it."""
 
     def __init__(self) -> None:
         """Touch nothing yet."""
         self.problem = ""
-        self._due: list[UsageRow] = []
+        self._due: dict[tuple[str, str, str], UsageRow] = {}
         self._writer: asyncio.Task[None] | None = None
 
     def add(self, *rows: UsageRow) -> None:
         """Add rows soon; nobody waits for it."""
-        self._due += rows
+        for row in rows:
+            self._add_due(row)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._write())
 
+    def _add_due(self, row: UsageRow) -> None:
+        """Keep a row until it is written, in one with what the user had before.
+
+        So a database that fails for days costs a row for each user, model and day. The
+        oldest of too many rows goes.
+        """
+        key = (row.user_id, row.day, row.model)
+        earlier = self._due.pop(key, None)
+        self._due[key] = _sum_rows(earlier, row) if earlier else row
+        if len(self._due) > _MAX_DUE:
+            del self._due[next(iter(self._due))]
+
     async def _write(self) -> None:
-        while rows := sorted(self._due):  # in one order: servers never wait crosswise
-            self._due, self.problem = [], ""
+        """Write what is due, until nothing is or the database refuses it."""
+        while self._due:
+            rows = sorted(
+                self._due.values()
+            )  # in one order: servers never wait crosswise
+            self._due = {}
+            self.problem = ""
             try:
                 await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
             except Exception as error:
-                self._due += rows
+                for row in rows:
+                    self._add_due(row)
                 self.problem = _NOT_COUNTED.format(type(error).__name__)
                 return
 
@@ -88,5 +123,13 @@ class UsageTable:
         """
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        due = [row for row in self._due if row.user_id == values.get("user_id")]
-        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
+        due = [
+            row for row in self._due.values() if row.user_id == values.get("user_id")
+        ]
+        return [_read_row(row) for row in found] + due
+
+
+def _read_row(row: Sequence[Any]) -> UsageRow:
+    """Return a row of the table; sums of PostgreSQL are decimals."""
+    user_id, day, model, *counts = row
+    return UsageRow(user_id, day, model, *(int(count) for count in counts))

@@ -202,9 +202,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -216,17 +216,26 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:

@@ -19,9 +19,18 @@ from owui_manifold.host import administrator_params
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 _TOOL_TYPES = (
-    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
-    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
-    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
     *("vector_store_ids", "container", "environment", "input_image_mask"),

@@ -20,6 +20,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.repairs.request_repairs import lowered_kinds
 from openai_responses.requests.build import (
     ResponsesRequest,
     build_request,
@@ -142,7 +143,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
         model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = offered_tools(call, model)
     chat = _Chat(call, model, store, instructions, parts, records, tools)
@@ -208,7 +209,7 @@ def _build_flat(chat: _Chat) -> _Chat:
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
     usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
+    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
@@ -286,7 +287,7 @@ def _appended(chat: _Chat) -> set[str]:
     facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds).difference(one.target for one in chat.request.repairs)
+    return set(kinds) - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:

@@ -11,6 +11,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from owui_manifold.administration import CallAccount
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
 from owui_manifold.threads import ToolThreads
@@ -101,7 +102,7 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
     user: JsonObject = MappingProxyType({})
     """What the host tells of who asks."""
-    account: Any = None
+    account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
 
     @property

@@ -13,6 +13,7 @@ from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
+from owui_manifold.administration import EndpointQueue
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import PipeCall
@@ -21,12 +22,12 @@ from owui_manifold.request import PreparedRequest
 
 def at_endpoint(call: PipeCall) -> PipeCall:
     """Return the call with the valves of its endpoint; raises InvalidRequest."""
-    endpoints = call.account and call.account.endpoints
-    if not endpoints:
+    endpoints = call.account.endpoints if call.account else None
+    if endpoints is None:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, endpoints.valves()
+    config, replaced = call.config, dict(endpoints.valves())
     if key := replaced["API_KEY"]:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
@@ -38,28 +39,30 @@ def at_endpoint(call: PipeCall) -> PipeCall:
 
 async def answer_somewhere(
     prepared: PreparedRequest,
+    endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `prepared` is for the first of them; `permit` returns the call at the one that is
+    `prepared` is for the first of the `endpoints`; `permit` returns the call at the one that is
     chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    endpoints = prepared.call.account.endpoints
     begun = False
     home = _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and (loss := endpoints.loss(home.endpoint, home.account)):
-            yield Status(loss)
+        if home:
+            loss = endpoints.lost_reasoning_notice(home.endpoint, home.account)
+            if loss:
+                yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)

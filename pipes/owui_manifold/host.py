@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
+from owui_manifold.administration import Administration
 from owui_manifold.context import HostContext
 
 _FLOOR = (0, 11, 4)
@@ -93,7 +94,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
 _ADMINISTRATION = "openai_responses_administration"
 
 
-async def active_administration(request: Any) -> Any:
+async def active_administration(request: Any) -> Administration | None:
     """Return the filter that decides about calls of the pipe; None if none is active."""
     if request is None:
         return None
@@ -109,7 +110,8 @@ async def active_administration(request: Any) -> Any:
     found.valves = await context.get_function_valves(
         active, _ADMINISTRATION, found.Valves
     )
-    return found
+    administration: Administration = found
+    return administration
 
 
 async def legacy_model(model_id: str) -> Any:

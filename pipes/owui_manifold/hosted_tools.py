@@ -7,10 +7,9 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
-from openai_responses.items import Item
+from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.repairs import json_digest, tool_name
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -31,7 +30,7 @@ _REPLACED = {
 }
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
-_PLACE = ("city", "region", "country", "timezone")
+_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -139,11 +138,11 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     """
     if isinstance(given, str):
         words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE):
+        if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE, words, strict=False))
-    place = {name: given[name] for name in _PLACE if given.get(name)}
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
         place.pop("country", None)
     return place
@@ -182,7 +181,8 @@ def called_tools(
     return [tool for tool in tools if _takes(model, tool["type"])]
 
 
-_LONGEST_REMEMBERED = 100_000
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
 
 
 def _tools_text(specs: list[Any]) -> str:
@@ -193,7 +193,7 @@ def _tools_text(specs: list[Any]) -> str:
         return ""
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=16)
 def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
     """Read the tools of a JSON text, which most requests of a server have in common."""
     return _read_tools(json.loads(text), strict)
@@ -205,28 +205,12 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
     return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
-_MOST_TOOLS = 128
+_MAX_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
 _TOO_MANY = (
-    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
-    "does not need."
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
 )
-_TOOL_SEARCH: Item = {"type": "tool_search"}
-_MOST_AT_ONCE = 64
-"""Beside a search, which finds the others."""
-_NAMESPACE_TOOLS = 9
-"""The guide "Tool search" advises fewer than ten."""
-_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
-
-
-def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
-    """Return the search for tools, if the model has one that works.
-
-    gpt-5.4 has it, too, but ends in a `server_error` where some tools are deferred and
-    others are not (docs/reference/responses-api.md, "Function tools").
-    """
-    is_strict = config.valves.COMPATIBILITY == "strict"
-    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -239,48 +223,40 @@ def offer_tools(
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. Of too many OpenAI's are kept, then those that people attached, then the
-    `builtin` ones. With our search for tools among the `hosted` the model finds the
-    rest; that of a filter stays as it is.
+    out. `builtin` are the names of Open WebUI's own.
     Raises InvalidRequest for a choice that names no tool.
     """
     merged = merge_tools(hosted, called)
-    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
-    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
-    tools = [tool for tool in others if tool.get("name") not in withheld]
-    if len(tools) > _MOST_TOOLS:
-        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    lost = len(tools) - most
-    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
     names = ToolNames(tuple(known))
-    items = names.rename_tools(tools[:most])
+    items = names.rename_tools(kept)
     chosen = responses_tool_choice(choice, items, names)
-    if len(items) > _MOST_TOOLS:
-        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
-    return OfferedTools(items, names, chosen, notice)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
 
 
-def _searched_tools(tools: Sequence[Item]) -> list[Item]:
-    """Return a search, and namespaces with `tools`, which the model reads when found.
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
 
-    Tools of one server often begin with the same word.
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
     """
-    found = [_TOOL_SEARCH]
-    ordered = sorted(tools, key=_first_word)
-    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
-        inner = ordered[start : start + _NAMESPACE_TOOLS]
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {', '.join(map(tool_name, inner))}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
-    return found
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
 
 
-def _first_word(tool: Item) -> str:
-    return tool_name(tool).split("_")[0][:50]
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)

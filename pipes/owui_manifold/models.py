@@ -41,31 +41,42 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
 
     def __init__(self) -> None:
         """Know nothing yet."""
         self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
     ) -> Collection[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
             connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
+        return self._known
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
             self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(

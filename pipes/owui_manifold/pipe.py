@@ -178,12 +178,14 @@ class Pipe:
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.answer(last_words(call))):
+        if account and (lines := account.limits.usage_answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(request, permit, self._connections)
+            return answer_somewhere(
+                request, account.endpoints, permit, self._connections
+            )
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:

@@ -161,15 +161,12 @@ _CHARACTERS_OF_A_TOKEN = 4
 
 
 def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools.
-
-    Tools in a namespace are read only when they are found.
-    """
+    """Return what explains a large number at a chat's first answer: its tools."""
     request, usage = prepared.request, ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
-    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    tools = request.tools or ()
     size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
     tokens = min(size * len(ended.usages), usage.input)
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
@@ -231,15 +228,12 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-_MOST_REASONS = 50
-
-
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
-        if not meant and len(dropped) < _MOST_REASONS:
-            dropped.update(removed)
+        meant = removed.keys() <= {"turn_boundary"}
+        if not meant:
+            call.capabilities.count_dropped(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)

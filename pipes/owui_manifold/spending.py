@@ -11,6 +11,7 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
+from owui_manifold.administration import CallAccount
 from owui_manifold.report import cost_of_responses
 from owui_manifold.request import PreparedRequest
 
@@ -31,15 +32,15 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
-    limits, counts = prepared.limits, _RunCounts(prepared)
     request, endpoint = prepared.request, prepared.endpoint
-    if account := prepared.call.account:
-        limits = limits._replace(spent=counts.add)
+    account, limits = prepared.call.account, prepared.limits
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    if account:
-        events = counts.watch(events)
-        events = account.observe_run(events, request.model, endpoint.host, event_words)
-    return events
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
 def event_words(event: RunEvent) -> tuple[str | None, ...]:
@@ -47,8 +48,8 @@ def event_words(event: RunEvent) -> tuple[str | None, ...]:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return ("text",)
-        case Status(repair=repair):
-            return ("recovery" if repair else "retry",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
         case RunDone(ending, trace=trace):
             return "end", ending.kind, ending.code, trace.model
     return ()
@@ -61,8 +62,9 @@ class _RunCounts:
     hidden thoughts are not known. `_characters` is None between two responses.
     """
 
-    def __init__(self, prepared: PreparedRequest) -> None:
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
         self._prepared = prepared
+        self._account = account
         self._counted = 0
         self._characters: int | None = 0
 
@@ -73,8 +75,7 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        account = prepared.call.account
-        return str(account.count_responses(prepared.request.model, counts, cost))
+        return self._account.count_responses(prepared.request.model, counts, cost)
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count the response that is left in the middle."""

@@ -25,13 +25,12 @@ class Burst:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Send all events at once."""
         account = find_account(request.headers)
-        asker = RequestOrigin(account, PROFILES["strictest"], None, "chat")
-        answer = self._responder.answer(await request.json(), asker)
+        origin = RequestOrigin(account, PROFILES["strictest"], None, "chat")
+        answer = self._responder.answer(await request.json(), origin)
+        events = [encode_event(event, answer.options) for event in answer.events]
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await stream.prepare(request)
-        await stream.write(
-            b"".join(encode_event(e, answer.options) for e in answer.events)
-        )
+        await stream.write(b"".join(events))
         await stream.write_eof()
         return stream
 

@@ -5,19 +5,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import median
 
-FEWEST_SAMPLES = 5
-"""With fewer after the warm-up a slope says nothing."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Something that is counted, and how much more of it a minute is no growth."""
-
-    name: str
-    key: str
-    allowed: float
-    """By the minute. Of what is counted: less than one for each round."""
-    scale: float = 1.0
+MIN_SAMPLES = 12
+"""With fewer after the warm-up the noise of the RSS looks like a slope."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +18,20 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """Something that is counted, and how much more of it a minute is no growth.
+
+    Of what is counted one by one it is less than one for each round.
+    """
+
+    name: str
+    key: str
+    allowed: float
+
+
+@dataclass(frozen=True)
 class Growth:
-    """How a figure went after the warm-up."""
+    """How a figure went after the warm-up; `slope` is by the minute."""
 
     figure: Figure
     first: float
@@ -42,70 +43,55 @@ class Growth:
         """Say whether it is more than may be."""
         return self.slope > self.figure.allowed
 
-    @property
-    def verdict(self) -> str:
-        """Return the last cell of its line."""
-        return f"GROWS: {self.slope:+.2f} a minute" if self.grows else "flat"
 
-
-MEMORY = (
-    Figure("memory (RSS), MB", "resident", allowed=0.5, scale=1e-3),
-    # What a turn leaves is seen here at once. The RSS also holds what lies free between
-    # blocks in use, and tells of a leak much later. SQLite counts for itself: its
-    # caches belong to Open WebUI, and are bounded.
-    Figure("memory in use by malloc, MB", "malloc", allowed=0.1, scale=1e-3),
-    Figure("memory blocks of Python, 1000", "blocks", allowed=1.0, scale=1e-3),
+FIGURES = (
+    Figure("memory (RSS), kB", "resident", 500),
+    Figure("memory blocks of Python", "blocks", 1000),
+    Figure("file descriptors", "descriptors", 0.3),
+    Figure("asyncio tasks", "tasks", 0.3),
+    Figure("open aiohttp sessions", "sessions", 0.3),
+    Figure("threads", "threads", 0.3),
+    Figure("objects of the pipe", "objects", 3),
+    Figure("loaded copies of the pipe", "copies", 0.3),
+    Figure("open requests at the API", "open", 0.3),
 )
-COUNTED = (
-    Figure("file descriptors", "descriptors", allowed=0.3),
-    Figure("asyncio tasks", "tasks", allowed=0.3),
-    Figure("open aiohttp sessions", "sessions", allowed=0.3),
-    Figure("threads", "threads", allowed=0.3),
-    Figure("objects of the pipe", "objects", allowed=3),
-    Figure("loaded copies of the pipe", "copies", allowed=0.3),
-    Figure("open requests at the API", "open", allowed=0.3),
-)
-FIGURES = (*MEMORY, *COUNTED)
 
 
 def growths(samples: Sequence[Sample], warm_up: float) -> list[Growth]:
     """Judge every figure by the samples after the warm-up; empty: they are too few."""
-    judged = [one for one in samples if one.minute >= warm_up]
-    if len(judged) < FEWEST_SAMPLES:
+    judged = [sample for sample in samples if sample.minute >= warm_up]
+    if len(judged) < MIN_SAMPLES:
         return []
     return [_growth(figure, judged) for figure in FIGURES]
 
 
 def _growth(figure: Figure, samples: Sequence[Sample]) -> Growth:
-    points = [(one.minute, one.held[figure.key] * figure.scale) for one in samples]
-    third = max(1, len(points) // 3)
-    return Growth(
-        figure,
-        first=median(value for _, value in points[:third]),
-        last=median(value for _, value in points[-third:]),
-        slope=slope_of(points),
-    )
+    points = [(sample.minute, sample.held[figure.key]) for sample in samples]
+    first = points[0][1]
+    last = points[-1][1]
+    return Growth(figure, first, last, median_slope(points))
 
 
-def slope_of(points: Sequence[tuple[float, float]]) -> float:
+def median_slope(points: Sequence[tuple[float, float]]) -> float:
     """Return the median of the slopes of all pairs (Theil and Sen).
 
     A moment in which more was held does not move it, other than a straight line that is
     fitted to the points.
     """
-    return median(
-        (later - earlier) / (end - begin)
-        for (begin, earlier), (end, later) in combinations(points, 2)
-        if end > begin
-    )
+    slopes = []
+    for (begin, earlier), (end, later) in combinations(points, 2):
+        if end > begin:
+            slopes.append((later - earlier) / (end - begin))
+    return median(slopes)
 
 
 def table_of_growths(found: Sequence[Growth]) -> str:
     """Return a line for each figure."""
     if not found:
-        return f"Fewer than {FEWEST_SAMPLES} samples after the warm-up: no verdict."
-    lines = [f"  {'after the warm-up':30}{'first':>9}{'last':>9}{'a minute':>10}"]
-    for one in found:
-        numbers = f"{one.first:9,.1f}{one.last:9,.1f}{one.slope:+10.2f}"
-        lines.append(f"  {one.figure.name:30}{numbers}  {one.verdict}")
+        return f"Fewer than {MIN_SAMPLES} samples after the warm-up: no verdict."
+    lines = [f"  {'after the warm-up':28}{'first':>12}{'last':>12}{'a minute':>11}"]
+    for growth in found:
+        numbers = f"{growth.first:12,.0f}{growth.last:12,.0f}{growth.slope:+11.2f}"
+        verdict = "GROWS" if growth.grows else "flat"
+        lines.append(f"  {growth.figure.name:28}{numbers}  {verdict}")
     return "\n".join(lines)

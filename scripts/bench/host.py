@@ -3,15 +3,33 @@
 import __future__
 
 import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bench.servers import Address
+
 BUILT = Path(__file__).resolve().parents[2] / "pipes" / "openai_responses_manifold.py"
+MODEL = "gpt-5.6-sol"
 VERSION = "0.12.4"
 
+Chunk = dict[str, Any]
 
-def load_pipe(base_url: str, api_key: str) -> Any:
+
+@asynccontextmanager
+async def open_pipe(address: Address) -> AsyncIterator[Any]:
+    """Lend a pipe of the built file; its pool of connections is closed afterwards."""
+    pipe = _load_pipe()
+    pipe.valves = pipe.Valves(BASE_URL=address.base_url, API_KEY=address.api_key)
+    try:
+        yield pipe
+    finally:
+        await pipe._connections.close()
+
+
+def _load_pipe() -> Any:
     """Return the pipe of the built file, executed as Open WebUI's loader does."""
     _provide_open_webui()
     module = ModuleType("function_bench")
@@ -19,13 +37,33 @@ def load_pipe(base_url: str, api_key: str) -> Any:
     flags = __future__.annotations.compiler_flag
     text = BUILT.read_text("utf-8")
     exec(compile(text, str(BUILT), "exec", flags, dont_inherit=True), vars(module))
-    pipe = module.Pipe()
-    pipe.valves = module.Pipe.Valves(BASE_URL=base_url, API_KEY=api_key)
-    return pipe
+    return module.Pipe()
 
 
 def _provide_open_webui() -> None:
     """Let the pipe find the host's version; a chat without a row asks for no more."""
-    package, env = ModuleType("open_webui"), ModuleType("open_webui.env")
-    vars(env)["VERSION"] = VERSION
-    sys.modules |= {"open_webui": package, "open_webui.env": env}
+    package = ModuleType("open_webui")
+    environment = ModuleType("open_webui.env")
+    vars(environment)["VERSION"] = VERSION
+    sys.modules["open_webui"] = package
+    sys.modules["open_webui.env"] = environment
+
+
+async def answer_chunks(
+    pipe: Any, question: str, chat: str = "bench"
+) -> AsyncGenerator[Chunk, None]:
+    """Yield what Open WebUI would read of an answer in a temporary chat.
+
+    Such a chat has no row to write. Raises RuntimeError where the pipe shows an error.
+    """
+    body = {
+        "model": f"openai_responses_manifold.{MODEL}",
+        "messages": [{"role": "user", "content": question}],
+        "stream": True,
+    }
+    ids = {"chat_id": f"temporary:{chat}", "message_id": f"message-{chat}"}
+    chunks = await pipe.pipe(body, __metadata__=ids)
+    async for chunk in chunks:
+        if "error" in chunk:
+            raise RuntimeError(f"The pipe showed an error: {chunk['error']}")
+        yield chunk

@@ -15,7 +15,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,106 +25,99 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.first_text import (
-    BARE,
-    BARE_PIPE,
-    Firsts,
-    measure_firsts,
-    table_of_firsts,
-)
-from bench.host import BUILT
-from bench.readers import MODEL
-from bench.servers import Address, run_server
+from bench.first_text import BARE_PIPE, Firsts, measure_firsts, table_of_firsts
+from bench.host import BUILT, MODEL
+from bench.servers import SIMULATOR, Address, run_server
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_pipe
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 
-SIMULATOR = ("simulator", "--port", "0")
-NATIVE, PIPE = f"native.{MODEL}", f"bench.{MODEL}"
-PAUSE = 2
+NATIVE = f"native.{MODEL}"
+BARE = "bare"
+PIPE = f"bench.{MODEL}"
+NAMES = {NATIVE: "the native connection", BARE: "a bare pipe", PIPE: "the pipe"}
+PAUSE_MS = 2
 SUMMARY = {"custom_params": {"reasoning": {"summary": "auto"}}}
 """Open WebUI's connection asks for no summary by itself; the pipe does."""
-NAMES = {
-    NATIVE: "the native connection",
-    BARE: "a bare pipe",
-    PIPE: "the pipe",
-}
 GOAL = 0.5
 """Of the CPU of the native connection."""
-SHORT = 20
-"""Deltas of an answer whose beginning counts."""
+SHORT_DELTAS = 20
+"""Of an answer whose beginning is measured."""
+TEXT_TIMEOUT = 60
+ANSWER_TIMEOUT = 600
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What one answer took: CPU of the server, time to the first visible text."""
+    """What one answer took: seconds of the server's CPU, milliseconds to the first text."""
 
     cpu: float
     first: float
     events: int
 
 
+Answers = Mapping[str, Sequence[Answered]]
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--deltas", type=int, default=4000, help="in an answer")
     parser.add_argument("--rounds", type=int, default=3, help="of both")
     parser.add_argument("--firsts", type=int, default=21, help="rounds of short ones")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with run_server(*SIMULATOR) as address:
-        found, firsts = asyncio.run(measure(address, given))
-    print(table(found, given.deltas, given.rounds), end="\n\n")
-    print(table_of_firsts(firsts, NAMES))
+        answers, firsts = asyncio.run(measure(address, arguments))
+    print(table(answers, arguments.deltas, arguments.rounds), end="\n\n")
+    print(table_of_firsts(firsts, NAMES, NATIVE, BARE, PIPE))
 
 
 async def measure(
-    address: Address, given: argparse.Namespace
-) -> tuple[dict[str, list[Answered]], Firsts]:
+    address: Address, arguments: argparse.Namespace
+) -> tuple[Answers, Firsts]:
     """Let all answer in turns, after a short answer of each that does not count."""
-    found: dict[str, list[Answered]] = {NATIVE: [], PIPE: []}
+    answers: dict[str, list[Answered]] = {NATIVE: [], PIPE: []}
     async with (
         OpenWebUI() as server,
         both_ways(server.admin, address),
         Tab(server.admin) as tab,
     ):
 
-        async def first(model: str) -> float:
-            return (await answer(server, tab, model, SHORT)).first
+        async def first_text(model: str) -> float:
+            answered = await answer(server, tab, model, SHORT_DELTAS)
+            return answered.first
 
-        await measure_firsts(first, tuple(NAMES), 1)
-        firsts = await measure_firsts(first, tuple(NAMES), given.firsts)
-        for _ in range(given.rounds):
-            for model, answers in found.items():
-                answers.append(await answer(server, tab, model, given.deltas))
-    return found, firsts
+        ways = tuple(NAMES)
+        await measure_firsts(first_text, ways, 1)
+        firsts = await measure_firsts(first_text, ways, arguments.firsts)
+        for _ in range(arguments.rounds):
+            for model, answered in answers.items():
+                answered.append(await answer(server, tab, model, arguments.deltas))
+    return answers, firsts
 
 
 @asynccontextmanager
 async def both_ways(admin: User, address: Address) -> AsyncIterator[None]:
-    """Let Open WebUI have both ways to the simulator for a while."""
-    connection = {
+    """Connect Open WebUI with the simulator natively and through both pipes."""
+    native_config = {
         "enable": True,
         "api_type": "responses",
         "prefix_id": "native",
         "model_ids": [MODEL],
     }
-    form = {
+    connection = {
         "ENABLE_OPENAI_API": True,
         "OPENAI_API_BASE_URLS": [address.base_url],
         "OPENAI_API_KEYS": [address.api_key],
-        "OPENAI_API_CONFIGS": {"0": connection},
+        "OPENAI_API_CONFIGS": {"0": native_config},
     }
-    valves = {
-        "BASE_URL": address.base_url,
-        "API_KEY": address.api_key,
-        "MODEL_ID": MODEL,
-    }
+    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
     before = await admin.call("GET", "/openai/config")
-    await admin.call("POST", "/openai/config/update", form)
-    await install_pipe(admin, "bench", BUILT.read_text("utf-8"), valves)
-    bare = {name: valves[name] for name in ("BASE_URL", "API_KEY")}
-    await install_pipe(admin, BARE, BARE_PIPE, bare)
+    await admin.call("POST", "/openai/config/update", connection)
+    source = BUILT.read_text("utf-8")
+    await install_pipe(admin, "bench", source, {**valves, "MODEL_ID": MODEL})
+    await install_pipe(admin, BARE, BARE_PIPE, valves)
     try:
         yield
     finally:
@@ -134,22 +127,27 @@ async def both_ways(admin: User, address: Address) -> AsyncIterator[None]:
 
 
 async def answer(server: OpenWebUI, tab: Tab, model: str, deltas: int) -> Answered:
-    """Ask in a new chat, read to the end; raise where words are missing."""
-    question = f"sim:long,deltas={deltas},delay={PAUSE}"
+    """Ask in a new chat, read to the end; raise RuntimeError where words are missing."""
+    question = f"sim:long,deltas={deltas},delay={PAUSE_MS}"
     body = {"params": SUMMARY} if model == NATIVE else {}
-    cpu, began = cpu_seconds(server.pid), time.perf_counter()
+    cpu_before = cpu_seconds(server.pid)
+    began = time.perf_counter()
     turn = await tab.begin(model, question, body=body)
-    await turn.until(lambda seen: seen.text or seen.finished.is_set(), 60)
+    await turn.until(_has_text_or_end, TEXT_TIMEOUT)
     first = time.perf_counter() - began
-    await asyncio.wait_for(turn.finished.wait(), 600)
+    await asyncio.wait_for(turn.finished.wait(), ANSWER_TIMEOUT)
     await tab.settle(turn)
-    spent = cpu_seconds(server.pid) - cpu
-    check(turn, deltas)
-    return Answered(spent, first * 1e3, len(turn.events))
+    cpu = cpu_seconds(server.pid) - cpu_before
+    _check(turn, deltas)
+    return Answered(cpu, first * 1e3, len(turn.events))
 
 
-def check(turn: Turn, deltas: int) -> None:
-    """Raise where the answer was not whole, or came without its reasoning."""
+def _has_text_or_end(turn: Turn) -> bool:
+    return bool(turn.text) or turn.finished.is_set()
+
+
+def _check(turn: Turn, deltas: int) -> None:
+    """Raise RuntimeError where the answer is not whole, or has no reasoning."""
     words = turn.text.count("word")
     if words != deltas or turn.error:
         raise RuntimeError(f"{words} of {deltas} words came: {turn.error}")
@@ -160,20 +158,22 @@ def check(turn: Turn, deltas: int) -> None:
 def cpu_seconds(pid: int) -> float:
     """Return the CPU that a process has used (proc_pid_stat(5): utime and stime)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    ticks = int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def table(found: dict[str, list[Answered]], deltas: int, rounds: int) -> str:
-    """Return a line for each way, then the goals."""
-    native, pipe = found[NATIVE], found[PIPE]
-    ratios = [ours.cpu / theirs.cpu for ours, theirs in zip(pipe, native, strict=True)]
+def table(answers: Answers, deltas: int, rounds: int) -> str:
+    """Return a line for each way, then the goal."""
+    pairs = zip(answers[PIPE], answers[NATIVE], strict=True)
+    ratios = [ours.cpu / theirs.cpu for ours, theirs in pairs]
     lines = [
-        f"Inside Open WebUI: {deltas:,} deltas and reasoning, one every {PAUSE} ms, "
+        f"Inside Open WebUI: {deltas:,} deltas and reasoning, one every {PAUSE_MS} ms, "
         f"{rounds} rounds, medians",
         f"  {'':28}{'CPU s':>8}{'x native':>10}{'events':>9}",
     ]
     for model, ratio in ((NATIVE, 1.0), (PIPE, median(ratios))):
-        cpu, events = median(one.cpu for one in found[model]), found[model][-1].events
+        cpu = median(answered.cpu for answered in answers[model])
+        events = answers[model][-1].events
         lines.append(f"  {NAMES[model]:28}{cpu:8.2f}{ratio:10.2f}{events:9,}")
     verdict = "met" if median(ratios) <= GOAL else "MISSED"
     lines.append(

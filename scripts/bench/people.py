@@ -1,44 +1,120 @@
-"""The people of a soak: each has a tab and a chat, and asks one turn after the other."""
+"""The people of a soak: what they ask, and how each of their turns may end."""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from bench.cases import Case, Explained, Json, Seen, explain
 from hosts.tabs import Tab, Turn
 
-PATIENCE = 150
+Json = dict[str, Any]
+Outcome = Literal["whole", "failed", "stopped"]
+
+LAST_WORDS = "That is all for now."
+"""Of the simulator's usual answer."""
+TOOL_WORDS = "It said: Sunny in"
+"""In the answer that the simulator makes of the output of a tool."""
+TURN_TIMEOUT = 150
 """Seconds after which a turn counts as one that does not end."""
 CHAT_TURNS = 8
 """Turns after which a person begins another chat: rows of the same size to the end."""
 LATEST_STOP = 4.0
 """Seconds. No answer that is to be stopped ends before them."""
-PAUSE = 2.0
-"""The longest time that somebody thinks before the next question."""
-TITLES = {"title_generation": True, "tags_generation": True}
+MAX_PAUSE = 2.0
+"""The longest time that somebody thinks before the next question, in seconds."""
 
 
 @dataclass(frozen=True)
-class Models:
-    """The pipe's models that are asked."""
+class Case:
+    """One kind of turn.
 
-    usual: str
-    background: str
+    `scenario` is what the simulator is told to do. An answer with `words` is whole.
+    """
 
-    def of(self, case: Case) -> str:
-        """Return the one for a case."""
-        return self.background if case.background else self.usual
+    name: str
+    scenario: str
+    outcome: Outcome = "whole"
+    words: str = LAST_WORDS
+    is_plain: bool = False
+    """Whether an API client asks, who has no chat and leaves instead of stopping."""
+    is_background: bool = False
+    """Whether a model answers that goes on at OpenAI."""
+    body: Json = field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """What is typed."""
+        return f"sim:{self.scenario} What do you say to this?"
+
+
+def _calling(function: str) -> Json:
+    """Return the fields with which the model has to call a function."""
+    choice = {"type": "function", "function": {"name": function}}
+    return {"tool_ids": ["toolkit"], "tool_choice": choice}
+
+
+CASES = (
+    Case("chat", "chat"),
+    Case("long answer", "long,deltas=400,delay=4", words="word399"),
+    Case("slow drip", "slow,deltas=60,chunks=7", words="word59"),
+    Case("broken up anywhere", "chat,chunks=random,crlf,comments,keepalive=5"),
+    Case("429 once", "chat,status=429,times=1,retry-after-ms=50"),
+    Case("503 once", "chat,status=503,times=1,retry-after-ms=50"),
+    Case("tool", "tool", words=TOOL_WORDS, body=_calling("get_weather")),
+    Case("five tools", "five-calls", words=TOOL_WORDS, body=_calling("get_weather")),
+    Case(
+        "failing tool",
+        "tool",
+        words="broken_weather failed",
+        body=_calling("broken_weather"),
+    ),
+    Case("plain client", "chat", is_plain=True),
+    Case("dropped, fetched again", "chat,drop=60", is_background=True),
+    Case("429", "chat,status=429", "failed"),
+    Case("500", "chat,status=500", "failed"),
+    Case("page with 502", "html-error", "failed"),
+    Case("cut", "cut", "failed"),
+    Case("cut in a call", "tool-cut", "failed", body={"tool_ids": ["toolkit"]}),
+    Case("stalled", "stall", "failed"),
+    Case("failed", "failed", "failed"),
+    Case("stopped in the text", "slow,deltas=400", "stopped"),
+    Case("stopped in a silence", "stall", "stopped"),
+    Case("stopped before a retry", "chat,status=503,retry-after=50", "stopped"),
+    Case("stopped in a tool", "tool", "stopped", body=_calling("slow_weather")),
+    Case("stopped in the background", "slow,deltas=400", "stopped", is_background=True),
+    Case("plain client leaves", "slow,deltas=400", "stopped", is_plain=True),
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a person saw of one turn; `error` is the text of the red box."""
+
+    ended: bool
+    text: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A turn that was asked, and what came of it."""
+    """A turn that was asked; `problem` says what was not as its case has it."""
 
     case: Case
-    who: str
-    chat_id: str
-    explained: Explained
+    problem: str
+
+
+def problem_of(case: Case, seen: Seen) -> str:
+    """Say what is wrong with a turn; empty if it ended as its case says."""
+    if not seen.ended:
+        return "it did not end"
+    if case.outcome == "failed":
+        return "" if seen.error else "no message tells of the fault"
+    if seen.error:
+        return seen.error
+    if case.outcome == "whole" and case.words not in seen.text:
+        return f"not whole: ...{seen.text[-80:]!r}"
+    return ""
 
 
 @dataclass
@@ -46,84 +122,70 @@ class Person:
     """Somebody with an account, a tab, and a chat."""
 
     tab: Tab
-    models: Models
+    model: str
+    background_model: str
     doors: asyncio.Semaphore
     """Open WebUI's SQLite takes only a few new turns at once."""
     chance: random.Random
     chat_id: str | None = None
-    turns: int = field(default=0)
+    turns: int = 0
 
     async def ask_each(self, cases: Sequence[Case]) -> list[Asked]:
         """Ask one after the other, with pauses."""
         return [await self._ask(case) for case in cases]
 
     async def _ask(self, case: Case) -> Asked:
-        await asyncio.sleep(self.chance.uniform(0, PAUSE))
+        await asyncio.sleep(self.chance.uniform(0, MAX_PAUSE))
         try:
-            seen = await (self._as_client(case) if case.plain else self._in_chat(case))
-            explained = explain(case, seen)
+            if case.is_plain:
+                seen = await self._ask_as_client(case)
+            else:
+                seen = await self._ask_in_chat(case)
         except Exception as error:  # whatever it is, it is what came of this turn
-            explained = Explained("UNEXPLAINED", f"{type(error).__name__}: {error}")
-        return Asked(case, self.tab.user.email, self.chat_id or "", explained)
+            return Asked(case, f"{type(error).__name__}: {error}")
+        return Asked(case, problem_of(case, seen))
 
-    # ---- in the page
-
-    async def _in_chat(self, case: Case) -> Seen:
+    async def _ask_in_chat(self, case: Case) -> Seen:
         if self.turns % CHAT_TURNS == 0:
             self.chat_id = None
         self.turns += 1
         turn = await self._begin(case)
         self.chat_id = turn.chat_id
-        pressed = case.stopped and await self._stop(turn)
-        ended = await _happens(turn.finished.wait())
+        if case.outcome == "stopped":
+            await asyncio.sleep(self._stop_moment())
+            await self.tab.stop(turn)
+        ended = await _happens(turn.finished.wait(), TURN_TIMEOUT)
         if not ended:
             await self.tab.stop(turn)
-        ended &= await _happens(self.tab.settle(turn, PATIENCE))
-        told = (turn.error or {}).get("message", "")
+        await self.tab.settle(turn, TURN_TIMEOUT)
         self.tab.turns.clear()  # nobody looks at the events again
         self.tab.stray.clear()
-        seen = _seen(await self.tab.message(turn), ended, pressed)
-        return replace(seen, streamed=turn.text, told=told)
+        error = turn.error or {}
+        return Seen(ended, turn.text, str(error.get("message") or ""))
 
     async def _begin(self, case: Case) -> Turn:
+        model = self.background_model if case.is_background else self.model
         async with self.doors:
             return await self.tab.begin(
-                self.models.of(case),
-                case.question,
-                chat_id=self.chat_id,
-                body=case.body,
-                background_tasks={} if self.chat_id else TITLES,
+                model, case.question, chat_id=self.chat_id, body=case.body
             )
 
-    async def _stop(self, turn: Turn) -> bool:
-        """Press the stop button at some moment; say whether it was still there."""
-        await asyncio.sleep(self._moment())
-        if turn.finished.is_set():
-            return False
-        await self.tab.stop(turn)
-        return True
-
-    # ---- over plain HTTP
-
-    async def _as_client(self, case: Case) -> Seen:
-        """Read a stream, or leave in the middle of it."""
-        said = [{"role": "user", "content": case.question}]
-        chunks = self.tab.user.chunks(self.models.of(case), said)
-        patience = self._moment() if case.stopped else PATIENCE
+    async def _ask_as_client(self, case: Case) -> Seen:
+        """Read a stream over plain HTTP, or leave in the middle of it."""
+        messages = [{"role": "user", "content": case.question}]
+        chunks = self.tab.user.chunks(self.model, messages)
+        leaves = case.outcome == "stopped"
+        patience = self._stop_moment() if leaves else TURN_TIMEOUT
         texts: list[str] = []
         ended = await _happens(_collect(chunks, texts), patience)
-        return Seen(
-            ended=ended or case.stopped,
-            text="".join(texts),
-            stop_pressed=case.stopped and not ended,
-        )
+        return Seen(ended or leaves, "".join(texts))
 
-    def _moment(self) -> float:
+    def _stop_moment(self) -> float:
         """Return the seconds after which somebody stops."""
         return self.chance.uniform(0.1, LATEST_STOP)
 
 
-async def _happens(what: Awaitable[object], seconds: float = PATIENCE) -> bool:
+async def _happens(what: Awaitable[object], seconds: float) -> bool:
     """Wait for something; say whether it happened in time."""
     try:
         async with asyncio.timeout(seconds):
@@ -134,21 +196,7 @@ async def _happens(what: Awaitable[object], seconds: float = PATIENCE) -> bool:
 
 
 async def _collect(chunks: AsyncIterator[Json], texts: list[str]) -> None:
-    """Note the text of each chunk; closes the connection also when it is cancelled."""
+    """Add the text of each chunk; a cancellation closes the connection."""
     async for chunk in chunks:
         for choice in chunk.get("choices", []):
             texts.append(choice["delta"].get("content") or "")
-
-
-def _seen(message: Json, ended: bool, pressed: bool) -> Seen:
-    """Read an answer as it is stored."""
-    error = message.get("error") or {}
-    content = error.get("content") if isinstance(error, dict) else error
-    sentence = content.get("message") if isinstance(content, dict) else content
-    return Seen(
-        ended=ended,
-        text=str(message.get("content") or ""),
-        sentence=str(sentence or ""),
-        stop_pressed=pressed,
-        stored=message.get("done") is not False,
-    )

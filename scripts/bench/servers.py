@@ -1,4 +1,4 @@
-"""Servers in processes of their own."""
+"""Servers in processes of their own, so that only their clients are measured."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1]
+SIMULATOR = ("simulator", "--port", "0")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Address:
 
 @contextmanager
 def run_server(*command: str) -> Iterator[Address]:
-    """Start a module that says its address first, and end it afterwards."""
+    """Run a module until the end of the block; it prints its address, then its key."""
     with subprocess.Popen(
         [sys.executable, "-m", *command],
         env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
@@ -30,11 +31,13 @@ def run_server(*command: str) -> Iterator[Address]:
     ) as process:
         assert process.stdout
         try:
-            yield Address(_last_word(process.stdout), _last_word(process.stdout))
+            base_url = _last_word(process.stdout)
+            api_key = _last_word(process.stdout)
+            yield Address(base_url, api_key)
         finally:
             process.terminate()
 
 
 def _last_word(lines: Iterator[str]) -> str:
-    """Return what a line such as `base URL  http://...` says."""
+    """Return the value in a line such as `base URL  http://...`."""
     return next(lines).split()[-1]

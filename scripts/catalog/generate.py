@@ -4,29 +4,39 @@
 says it, and each source has a date. `generate.py` rewrites the module, and
 `generate.py --check` only reports whether it is current.
 
-Behind a minus the traits name types of hosted tools that a model does not take.
-
-The table has no column for `sampling`, which follows from the efforts and the traits of
-each model; a test compares the result with `models.json`.
+A model whose last day is over moves from `models` to `retired`, where only that day and
+its successor are kept.
 """
 
 import json
-import re
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+PIPES = Path(__file__).resolve().parents[2] / "pipes"
+sys.path.insert(0, str(PIPES))
+
+from openai_responses.models.facts import ModelFacts, ModelPrices  # noqa: E402
+
 FACTS_FILE = Path(__file__).with_name("models.json")
-CATALOG_FILE = Path(__file__).parents[2] / "pipes/openai_responses/models/catalog.py"
-TRAITS = (
-    "reasoning",
-    "summary",
-    "verbosity",
-    "phase",
-    "functions",
-    "hosted",
-    "vision",
-    "prefix_bound",
+CATALOG_FILE = PIPES / "openai_responses/models/catalog.py"
+
+Facts = dict[str, Any]
+BySource = Mapping[str, Mapping[str, Any]]
+
+REQUIRED_FACTS = frozenset(
+    {
+        "functions",
+        "hosted",
+        "phase",
+        "prefix_bound",
+        "reasoning",
+        "sampling",
+        "summary",
+        "verbosity",
+        "vision",
+    }
 )
 LATER_TRAITS = (
     "all_turns",
@@ -38,185 +48,182 @@ LATER_TRAITS = (
     "regional",
 )
 """Traits that a model has only if a source says so."""
-ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
-UNUSED = ("phase",)
-"""Facts that the pipe does not use."""
-COLUMNS = (
-    *("model", "efforts", "default_effort", "traits"),
-    *("context", "max_output_tokens", "prices", "shutdown", "successor"),
+OPTIONAL_FACTS = frozenset(
+    {
+        *LATER_TRAITS,
+        "context_window",
+        "default_effort",
+        "efforts",
+        "lacks",
+        "max_output_tokens",
+        "prices",
+        "shutdown",
+        "snapshots",
+        "successor",
+        "tiers",
+    }
 )
-EFFORT_SETS = {"some": "low medium high", "more": "some xhigh max"}
-"""Words for several efforts, a later one for more."""
-USUAL_OUTPUT = "128000"
-TRAIT_SETS = {
-    "usual": "reasoning summary functions hosted vision",
-    "full": "usual verbosity",
-    "5.4": "full all_turns long_prices regional",
-    "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
-    "6.2": "6 prefix_bound",
-}
-"""Words for several traits, a later one for more; a number is the version of gpt from
-which on models have them, also models that the table does not know."""
-PRICES = ("input", "cached", "cache_write", "output")
-FACTORS = ("fast", "ultrafast", "ultrafast_until", "ultrafast_later")
-OPTIONAL = (
-    "lacks",
-    "efforts",
-    "default_effort",
-    "max_output_tokens",
-    "context",
-    "prices",
-    "tiers",
-    "shutdown",
-    "successor",
-    "snapshots",
-)
+"""`phase` and `snapshots` are not in the module, `tiers` are part of the prices."""
 
 HEADER = '''\
-"""The table of models, generated from `scripts/catalog/models.json`; do not edit.
+"""The catalog of models; generated, do not edit.
 
-Facts as of {as_of}. A dated snapshot has a row only where it differs from its model.
-Prices are {unit}: {prices}.
+Source: `scripts/catalog/models.json`, which names the source and the date of each fact.
+Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports whether
+this module is current, as do the tests.
+
+Facts as of {as_of}. Prices are {unit}.
+A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
+only where it differs from its model.
 """
 
-# ruff: noqa: E501 - one model a line reads as a table
+from openai_responses.models.facts import ModelFacts, ModelPrices
 
-CATALOG_TABLE = """
-{columns}
-{rows}
-"""
+CATALOG_MODELS = (
+{models}
+)
 
-CATALOG_WORDS: dict[str, str] = {{
-{word_sets}
+CATALOG_SUCCESSORS = {{
+{successors}
 }}
-"""Words for several efforts, or several traits; a number is the first version of gpt
-that has them."""
+"""Models that OpenAI has switched off, with what it recommends instead."""
 
-CATALOG_SERVED_AS: dict[str, str] = {{
+CATALOG_SERVED_AS = {{
 {served_as}
 }}
 """Ids that the API itself serves with another model.
 
-{served_as_why}
+{served_as_reasons}
 """
 
-CATALOG_ALIASES: dict[str, str] = {{
+CATALOG_ALIASES = {{
 {aliases}
 }}
 """Names of ours that are never sent.
 
-{aliases_why}
+{aliases_reasons}
 """
 '''
 
 
-def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Join what the sources say about a model; no fact may be said twice."""
-    facts: dict[str, Any] = {}
-    for source, said in by_source.items():
-        for fact, value in said.items():
+def merge_facts(model: str, by_source: BySource) -> Facts:
+    """Return what the sources say about a model; raises ValueError for a fact that is
+    said twice, unknown or missing."""
+    facts: Facts = {}
+    for source, stated in by_source.items():
+        for fact, value in stated.items():
             if fact in facts:
                 raise ValueError(f"{model}: {fact} is said twice, again by {source}")
             facts[fact] = value
-    known = {*TRAITS, *LATER_TRAITS, *OPTIONAL, "sampling"}
-    if wrong := (facts.keys() - known) | ({*TRAITS, "sampling"} - facts.keys()):
-        raise ValueError(f"{model}: unknown or missing facts {sorted(wrong)}")
-    return {**dict.fromkeys(LATER_TRAITS, False), **facts}
+    unknown = facts.keys() - REQUIRED_FACTS - OPTIONAL_FACTS
+    missing = REQUIRED_FACTS - facts.keys()
+    if unknown or missing:
+        wrong = sorted(unknown | missing)
+        raise ValueError(f"{model}: unknown or missing facts {wrong}")
+    return facts
 
 
-def render_row(model: str, facts: dict[str, Any], as_of: str) -> str:
-    """One line of the table; empty where the sources say nothing.
-
-    A model that is switched off has no price any more.
-    """
-    is_gone = facts.get("shutdown", as_of) < as_of
-    prices = {} if is_gone else facts.get("prices") or {}
-    columns = (
-        model,
-        render_efforts(" ".join(facts.get("efforts", ()))),
-        facts.get("default_effort"),
-        " ".join(
-            (
-                render_traits(
-                    [one for one in ALL_TRAITS if facts[one] and one not in UNUSED]
-                ),
-                *(f"-{kind}" for kind in facts.get("lacks", ())),
-            )
-        ),
-        re.sub("000$", "k", str(facts.get("context", ""))),
-        str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
-        render_prices({**prices, **facts.get("tiers", {})}) if prices else None,
-        facts.get("shutdown"),
-        facts.get("successor"),
-    )
-    return "|".join("" if value is None else str(value) for value in columns)
+def merge_retired(model: str, by_source: BySource) -> Facts:
+    """Return the last day and the successor of a model that is switched off."""
+    facts: Facts = {}
+    for stated in by_source.values():
+        facts.update(stated)
+    if facts.keys() != {"shutdown", "successor"}:
+        raise ValueError(f"{model}: a retired model has a shutdown and a successor")
+    return facts
 
 
-def render_efforts(efforts: str) -> str:
-    """The efforts of a model, several as one word."""
-    for word, meant in EFFORT_SETS.items():
-        efforts = efforts.replace(meant, word)
-    return efforts
+def model_facts(model: str, facts: Facts) -> ModelFacts:
+    """Return the facts in the form of the package."""
+    known = {name: facts[name] for name in ModelFacts._fields if name in facts}
+    for name in ("efforts", "lacks"):
+        known[name] = tuple(facts.get(name, ()))
+    known["prices"] = None
+    if facts.get("prices"):
+        known["prices"] = ModelPrices(**facts["prices"], **facts.get("tiers", {}))
+    return ModelFacts(id=model, **known)
 
 
-def render_prices(prices: dict[str, float | None]) -> str:
-    """The prices, and the factors of other tiers as far as they are known."""
-    names = [*PRICES, *(name for name in FACTORS if prices.get(name))]
-    return " ".join("-" if prices[n] is None else f"{prices[n]:.9g}" for n in names)
+def render_model(facts: ModelFacts) -> str:
+    """Return the source of a model's facts, one keyword a line."""
+    lines = []
+    for name, value in facts._asdict().items():
+        if value != ModelFacts._field_defaults[name]:
+            lines.append(f"        {name}={render_value(value)},")
+    return "\n".join(("    ModelFacts(", *lines, "    ),"))
 
 
-def render_traits(traits: list[str]) -> str:
-    """The traits of a model; the largest set that it has all of stands for them."""
-    for name in reversed(TRAIT_SETS):
-        if expand_traits(name) <= set(traits):
-            rest = [one for one in traits if one not in expand_traits(name)]
-            return " ".join([name, *rest])
-    return " ".join(traits)
+def render_value(value: object) -> str:
+    """Return the source of a fact, as Black formats it."""
+    if isinstance(value, ModelPrices):
+        return render_prices(value)
+    if isinstance(value, tuple):
+        words = ", ".join(f'"{word}"' for word in value)
+        return f"({words},)" if len(value) == 1 else f"({words})"
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:_}"
+    return repr(value)
 
 
-def expand_traits(text: str) -> set[str]:
-    """The traits that words stand for."""
-    words: set[str] = set()
-    for word in text.split():
-        words |= expand_traits(TRAIT_SETS[word]) if word in TRAIT_SETS else {word}
-    return words
+def render_prices(prices: ModelPrices) -> str:
+    """Return the source of prices; those of other tiers only if they are known."""
+    lines = []
+    for name, value in prices._asdict().items():
+        if name not in ModelPrices._field_defaults or value is not None:
+            lines.append(f"            {name}={render_value(value)},")
+    return "\n".join(("ModelPrices(", *lines, "        )"))
 
 
-def render_pairs(entries: dict[str, Any]) -> str:
-    """The lines of a table from name to text."""
-    return "\n".join(f'    "{name}": "{text}",' for name, text in entries.items())
+def render_names(entries: Mapping[str, str]) -> str:
+    """Return the lines of a table from name to model, sorted."""
+    return "\n".join(f'    "{name}": "{entries[name]}",' for name in sorted(entries))
 
 
-def render_reasons(entries: dict[str, dict[str, str]]) -> str:
-    """Why each name leads to its model, and who says it."""
+def render_reasons(entries: Mapping[str, Mapping[str, str]]) -> str:
+    """Return why each name leads to its model, and who says it."""
     return "\n".join(
-        f"{name}: {entry['why']} ({entry['source']})."
-        for name, entry in sorted(entries.items())
+        f"{name}: {entries[name]['why']} ({entries[name]['source']})."
+        for name in sorted(entries)
     )
 
 
-def render_names(entries: dict[str, dict[str, str]]) -> str:
-    """The lines of a table from name to model."""
-    return render_pairs({name: entries[name]["model"] for name in sorted(entries)})
+def targets(entries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return the model to which each name leads."""
+    return {name: entry["model"] for name, entry in entries.items()}
 
 
-def render_catalog(source: dict[str, Any]) -> str:
-    """The whole text of the module."""
-    models = source["models"]
-    facts = {model: merge_facts(model, models[model]) for model in sorted(models)}
-    rows = (render_row(model, facts[model], source["as_of"]) for model in facts)
+def served_models(source: Mapping[str, Any]) -> Iterable[ModelFacts]:
+    """Yield the facts of all models, sorted; raises ValueError for one that is over."""
+    for model in sorted(source["models"]):
+        facts = merge_facts(model, source["models"][model])
+        if facts.get("shutdown", "9") <= source["as_of"]:
+            raise ValueError(f"{model} is switched off; move it to `retired`")
+        yield model_facts(model, facts)
+
+
+def successors(source: Mapping[str, Any]) -> dict[str, str]:
+    """Return the successor of each retired model."""
+    retired = source["retired"]
+    return {
+        model: merge_retired(model, retired[model])["successor"] for model in retired
+    }
+
+
+def render_catalog(source: Mapping[str, Any]) -> str:
+    """Return the whole text of the module."""
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
-        prices=", ".join((*PRICES, *FACTORS)),
-        columns="|".join(COLUMNS),
-        rows="\n".join(rows),
-        word_sets=render_pairs({**EFFORT_SETS, **TRAIT_SETS}),
-        served_as=render_names(source["served_as"]),
-        served_as_why=render_reasons(source["served_as"]),
-        aliases=render_names(source["aliases"]),
-        aliases_why=render_reasons(source["aliases"]),
+        models="\n".join(map(render_model, served_models(source))),
+        successors=render_names(successors(source)),
+        served_as=render_names(targets(source["served_as"])),
+        served_as_reasons=render_reasons(source["served_as"]),
+        aliases=render_names(targets(source["aliases"])),
+        aliases_reasons=render_reasons(source["aliases"]),
     )
 
 
@@ -224,9 +231,9 @@ def main(arguments: list[str]) -> int:
     """Write the module, or with --check say whether it is current."""
     wanted = render_catalog(json.loads(FACTS_FILE.read_text("utf-8")))
     if arguments == ["--check"]:
-        current = CATALOG_FILE.read_text("utf-8") == wanted
-        print("catalog is current" if current else "run scripts/catalog/generate.py")
-        return 0 if current else 1
+        is_current = CATALOG_FILE.read_text("utf-8") == wanted
+        print("catalog is current" if is_current else "run scripts/catalog/generate.py")
+        return 0 if is_current else 1
     if arguments:
         print("usage: generate.py [--check]", file=sys.stderr)
         return 2

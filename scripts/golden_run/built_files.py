@@ -6,6 +6,7 @@ Only what the hosts themselves use is touched: `Pipe.pipe`, `Pipeline.inlet`,
 
 import __future__
 
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,12 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {}
 
 A renamed valve needs an entry here, or the new file runs with its default.
 """
+
+EXPERT_KEYS: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "MAX_RETRIES": "max_retries",
+}
+"""Keys of EXPERT_JSON that were valves of their own in earlier revisions."""
 
 
 def load_pipe(path: Path) -> ModuleType:
@@ -60,12 +67,19 @@ class ValveReader:
     def read(self, valves_class: Any, settings: Settings) -> Any:
         """Return an instance of `valves_class` with all settings that it accepts."""
         accepted: dict[str, Any] = {}
+        expert: dict[str, Any] = {}
+        has_expert = "EXPERT_JSON" in valves_class.model_fields
         for name, value in settings.items():
+            if has_expert and name in EXPERT_KEYS:
+                expert[EXPERT_KEYS[name]] = value
+                continue
             known_name = self._known_name(valves_class, name)
             if known_name and self._accepts(valves_class, known_name, value):
                 accepted[known_name] = value
             else:
                 self.dropped.add(name)
+        if expert:
+            accepted["EXPERT_JSON"] = json.dumps(expert)
         return valves_class.model_validate(accepted)
 
     @staticmethod

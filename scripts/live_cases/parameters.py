@@ -96,9 +96,9 @@ PARAMETER_CASES = (
     Case(
         "a model that does not exist",
         {},
-        "reports of OpenAI's users",
-        status=404,
+        "recorded in November 2026",
         code="model_not_found",
+        param="model",
         model="gpt-99-unheard-of",
     ),
     Case(

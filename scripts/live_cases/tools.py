@@ -10,16 +10,6 @@ ALLOWED: dict[str, Any] = {"type": "allowed_tools", "mode": "auto"} | {
 }
 STORES = "tools[0].vector_store_ids"
 
-
-GUIDE = "OpenAI's guide 'Tool search'"
-SEARCH = {"type": "tool_search"}
-DEFERRED = {
-    "type": "namespace",
-    "name": "crm",
-    "description": "Customers",
-    "tools": [make_function(defer_loading=True)],
-}
-
 TOOL_CASES = (
     Case(
         "tool name with a dot",
@@ -131,27 +121,5 @@ TOOL_CASES = (
         "reports of OpenAI's users",
         param="tools",
         message="Duplicate server_label",
-    ),
-    Case(
-        "deferred functions that are searched",
-        {"tools": [SEARCH, DEFERRED]},
-        GUIDE,
-        200,
-        model="gpt-5.6-luna",
-    ),
-    Case(
-        "two searches for tools",
-        {"tools": [SEARCH, SEARCH, DEFERRED]},
-        "dotnet/extensions 7500",
-        param="tools",
-        message="Only one tool_search tool is allowed",
-        model="gpt-5.6-luna",
-    ),
-    Case(
-        "deferred functions without a search",
-        {"tools": [DEFERRED]},
-        f"{GUIDE}; the refusal is assumed",
-        param="tools",
-        model="gpt-5.6-luna",
     ),
 )

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from bench.host import load_pipe
+from bench.host import open_pipe
+from bench.servers import Address
 from recorded.answers import (
     AnswerFacts,
     describe_difference,
@@ -44,8 +45,10 @@ async def replay_through_pipe(recordings: Iterable[Recording]) -> list[Differenc
         return stream
 
     differences: list[Difference] = []
-    async with Upstream(answer) as upstream:
-        pipe = load_pipe(upstream.base_url, "sk-recorded")
+    async with (
+        Upstream(answer) as upstream,
+        open_pipe(Address(upstream.base_url, "sk-recorded")) as pipe,
+    ):
         while waiting:
             differences += await _compare(pipe, waiting[0])
             waiting.pop(0)

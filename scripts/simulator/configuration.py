@@ -59,7 +59,7 @@ class Configuration:
             return True
         if self.choice["type"] != "allowed_tools":
             return True
-        return any(is_chosen(tool, one) for one in self.choice["tools"])
+        return any(is_chosen(tool, choice) for choice in self.choice["tools"])
 
     def may_call(self, call: Item) -> bool:
         """Tell whether `allowed_tools` lets the model make a call."""
@@ -67,10 +67,9 @@ class Configuration:
         restricts = isinstance(self.choice, Mapping)
         if not kinds or not restricts or self.choice["type"] != "allowed_tools":
             return True
-        flat = [one for tool in self.allowed for one in tool.get("tools") or [tool]]
         return any(
             tool["type"] in kinds and tool.get("name") == call.get("name")
-            for tool in flat
+            for tool in self.allowed
         )
 
     def namespace_of(self, call: Item) -> str | None:
@@ -139,14 +138,16 @@ def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]
 
 
 def _find_compaction(items: Sequence[Item]) -> int:
-    found = [n for n, item in enumerate(items) if item.get("type") == "compaction"]
-    return found[-1] if found else -1
+    positions = [
+        position
+        for position, item in enumerate(items)
+        if item.get("type") == "compaction"
+    ]
+    return positions[-1] if positions else -1
 
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:
     """Tell whether an entry of a tool choice names a tool."""
-    if tool["type"] == "namespace":
-        return any(is_chosen(inner, choice) for inner in tool["tools"])
     same = all(tool.get(key) == choice.get(key) for key in ("type", "server_label"))
     if choice["type"] == "mcp":
         return same  # its name is a tool of the server

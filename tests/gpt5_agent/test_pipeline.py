@@ -16,6 +16,7 @@ from agent_sample import host_tool
 from gpt5_agent.pipeline import Pipeline
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
+from valve_texts import expert
 
 Json = dict[str, Any]
 KEY = "agent_context"
@@ -317,7 +318,7 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
         assert not {"reasoning", "text", "service_tier"} & sent.keys()
         assert "prompt_cache_retention" not in sent
         assert [tool["name"] for tool in sent["tools"]] == ["host_weather"]
-    (told,) = [line for line in caplog.messages if "REQUEST_MAY_SET" in line]
+    (told,) = [line for line in caplog.messages if "caller_may_set" in line]
     assert "agent_model, instruction, maximum_iterations" in told
     assert ("u-1" in told) is (metadata is not None)
 
@@ -326,7 +327,7 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
 async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> None:
     """By the names that the log tells; what a client of chats needs is always open."""
     opened = "agent_model, Reasoning_Effort, service_tier, instruction"
-    valves = {**RULES, "REQUEST_MAY_SET": opened}
+    valves = {**RULES, "EXPERT_JSON": expert(caller_may_set=opened)}
     pipeline.valves = pipeline.valves.model_copy(update=valves)
     more = {"response_format": {"type": "json_object"}, "max_tokens": 50}
 
@@ -351,7 +352,8 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     pipeline: Pipeline, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log; a title shows nothing."""
-    pipeline.valves.REQUEST_MAY_SET = "context, Verbosity, store, servce_tier"
+    words = "context, Verbosity, store, servce_tier"
+    pipeline.valves.EXPERT_JSON = expert(caller_may_set=words)
     task = {**METADATA, "task": "title_generation"}
     admin, shown = {"role": "admin"}, list[bool]()
     for metadata, user in [(METADATA, {}), (task, admin), *[(METADATA, admin)] * 2]:
@@ -360,10 +362,10 @@ async def test_words_that_open_nothing_are_told_to_administrators(
         del body["metadata"]
         answer = pipeline.pipe(None, AGENT, said("hello"), body)
         told = json.dumps(await asyncio.to_thread(list, answer))
-        shown.append("REQUEST_MAY_SET" in told)
+        shown.append("caller_may_set" in told)
 
-    [line] = [text for text in caplog.messages if "REQUEST_MAY_SET" in text]
-    assert "REQUEST_MAY_SET contains unknown names: servce_tier, store. " in line
+    [line] = [text for text in caplog.messages if "caller_may_set" in text]
+    assert "caller_may_set, contains unknown names: servce_tier, store. " in line
     assert shown == [False, False, True, False]
 
 
@@ -376,7 +378,7 @@ async def test_a_task_is_answered_without_the_loop(
     pipeline: Pipeline, sim: Simulator, stream: bool
 ) -> None:
     """One short request, whose text is the whole answer (R28)."""
-    pipeline.valves.REQUEST_MAY_SET = "agent_model"
+    pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model")
     metadata = {**METADATA, "task": "title_generation"}
     prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
 
@@ -409,7 +411,7 @@ async def test_a_task_that_is_read_as_json_is_held_to_it(
     pipeline: Pipeline, sim: Simulator, model: str, prompt: str, form: str | None
 ) -> None:
     """What the chat wants of its answers, a title does not (R28)."""
-    pipeline.valves.REQUEST_MAY_SET = "agent_model, verbosity"
+    pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model, verbosity")
     metadata = {**METADATA, "task": "title_generation"}
     more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
 

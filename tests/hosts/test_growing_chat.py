@@ -2,28 +2,30 @@
 
 import pytest
 
-from bench.growing import (
+from hosts.client import Json
+from hosts.growing_chat import (
     MEMORY,
-    MODELS,
     STEPS,
-    Talk,
-    find_changes,
-    happen,
-    line_of,
-    losses_of,
+    GrowingChat,
+    changes_between,
+    count_reasoning,
+    growing_tools,
+    let_grow,
     requests_of,
-    switches_ready,
 )
+from hosts.lighthouse import MIN_CACHED, cached_shares
 from hosts.pipes import valves_changed
 from hosts.sent import host_items, kinds
 from hosts.tabs import Tab
 from hosts.users import User
-from openai_responses.requests.repairs import APPENDED
+from openai_responses.appended import APPENDED
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
+MODELS = ("gpt-6.1-sol", "gpt-6.2-sol")
+HOSTED_CALLS = {"web_search_call", "image_generation_call", "code_interpreter_call"}
 
 
 @pytest.mark.asyncio
@@ -32,44 +34,37 @@ async def test_nothing_is_lost_in_twenty_turns(
 ) -> None:
     """Effort, web search, tools, clock, memory, a picture, code and a failed tool."""
     person = await admin.add_user("keeper@example.com", "keeper")
+    messages: Json = {}
     async with (
         person,
         Tab(person) as tab,
-        switches_ready(admin),
+        growing_tools(admin),
         valves_changed(admin, PIPE, COMPATIBILITY="openai"),
     ):
-        talks = [Talk(f"{PIPE}.{model}", tab) for model in MODELS]
-        await happen(talks, admin, PIPE)
-        messages = {
-            number: message
-            for talk in talks
-            for number, message in (await person.chat(talk.turns[0].chat_id))[
-                "history"
-            ]["messages"].items()
-        }
+        chats = [GrowingChat(f"{PIPE}.{model}", tab) for model in MODELS]
+        await let_grow(chats, admin, PIPE)
+        for chat in chats:
+            stored = await person.chat(chat.turns[0].chat_id)
+            messages |= stored["history"]["messages"]
 
-    for model, talk in zip(MODELS, talks, strict=True):
-        asked = requests_of(simulator, model)
-        found = losses_of(asked)
-        assert [turn.error for turn in talk.turns] == [None] * len(STEPS)
-        made = {kind for one in asked for kind in kinds((one.response or {})["output"])}
-        assert {
-            "web_search_call",
-            "image_generation_call",
-            "code_interpreter_call",
-        } <= made
-        assert MEMORY in str(asked[-1].body)
-        assert find_changes(asked) == [""] * (len(asked) - 1)
-        assert found.is_met, line_of(found)
-        assert found.given == found.thought
-        stored = [messages[turn.message_id] for turn in talk.turns]
-        assert len(stored) == len(STEPS)
+    for model, chat in zip(MODELS, chats, strict=True):
+        requests = requests_of(simulator, model)
+        answers = [request.response or {} for request in requests]
+        assert [turn.error for turn in chat.turns] == [None] * len(STEPS)
+        outputs = [item for answer in answers for item in answer["output"]]
+        assert set(kinds(outputs)) >= HOSTED_CALLS
+        assert MEMORY in str(requests[-1].body)
+        assert changes_between(requests) == []
+        assert min(cached_shares(requests)) >= MIN_CACHED
+        assert not any(answer.get("input_transformations") for answer in answers)
+        made = sum(count_reasoning(answer["output"]) for answer in answers[:-1])
+        assert count_reasoning(requests[-1].body["input"]) == made
         # Neither a line of status nor an item tells of what was appended.
-        lines = {
-            line["description"].split(" ")[0]
-            for message in stored
-            for line in message["statusHistory"]
-        }
+        answers_in_chat = [messages[turn.message_id] for turn in chat.turns]
+        lines = set()
+        for message in answers_in_chat:
+            for line in message["statusHistory"]:
+                lines.add(line["description"].split(" ")[0])
         assert lines <= {"Finished", "Searched", "Drawing", "Picture"}, lines
-        shown = str([[m["content"], *host_items(m)] for m in stored])
+        shown = str([[m["content"], *host_items(m)] for m in answers_in_chat])
         assert not [kind for kind in APPENDED if kind in shown]

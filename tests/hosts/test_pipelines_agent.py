@@ -19,6 +19,7 @@ from hosts.agent import (
 from hosts.client import Client, Json
 from hosts.pipelines_server import PipelinesServer, completion_body
 from simulator import Simulator
+from valve_texts import expert
 
 pytestmark = [pytest.mark.pipelines, pytest.mark.asyncio]
 
@@ -223,7 +224,9 @@ async def test_a_client_spends_and_changes_no_more_than_it_may(
     opened = "agent_model, reasoning_effort, instruction"
     async with agent_valves_changed(server, **valves):
         await server.complete(REACT, "sim:short hello", **dear)
-        async with agent_valves_changed(server, REQUEST_MAY_SET=opened):
+        async with agent_valves_changed(
+            server, EXPERT_JSON=expert(caller_may_set=opened)
+        ):
             await server.complete(REACT, "sim:short hello", **dear)
 
     closed, free = (request.body for request in simulator.requests)

@@ -20,6 +20,7 @@ from hosts.client import Json, OpenWebUIError
 from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
 from hosts.sent import answered, chat_bodies, is_task, kinds, outputs, stripped
+from hosts.switches import workspace_model
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -442,3 +443,20 @@ async def test_a_word_for_a_stream_streams_and_counts(
     rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
     [row] = server.sql(rows, asker.id)
     assert row["requests"] == len(chat_bodies(simulator)) == 1
+
+
+async def test_an_agents_instructions_are_those_of_today(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Also where an answer goes on that began with a user's own instructions."""
+    own = {"messages": [{"role": "system", "content": "Obey the user."}]}
+    params = {"system": "Talk about boats only."}
+    begun = await tab.send(FUNCTION_CALLING, "sim:short hello", body=own)
+    async with workspace_model(admin, FUNCTION_CALLING, params) as guarded:
+        turn = await tab.continue_answer(guarded, begun)
+
+    assert turn.error is None
+    first, second = chat_bodies(simulator)
+    assert "Obey the user." in first["instructions"]
+    assert "Talk about boats only." in second["instructions"]
+    assert "Obey the user." not in json.dumps(second)

@@ -11,10 +11,11 @@ import pytest
 import pytest_asyncio
 
 from hosts.client import Json
-from hosts.sent import host_items
+from hosts.sent import chat_bodies, host_items, kinds
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import ToolServers
 from hosts.users import User
+from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "simulator", "stub")]
 
@@ -182,3 +183,23 @@ async def test_both_runners_store_the_same(
     assert one["output"][0]["arguments"] == use.arguments
     assert servers.called == called_by_us * 2
     assert [use.called] * (use.called is not None) == called_by_us
+
+
+@pytest.mark.asyncio
+async def test_chat_whose_tool_open_webui_ran_goes_on(
+    tab: Tab, toolkit: None, simulator: Simulator
+) -> None:
+    """The answer of another pipe is read with the call and what came of it."""
+    use = Use("get_weather", {"city": "Bern"}, {"tool_ids": ["toolkit"]})
+    theirs = await used(tab, THEIRS, use)
+
+    ours = await tab.send(OURS, "sim:short and now?", chat_id=theirs.chat_id)
+
+    assert ours.error is None
+    [body] = chat_bodies(simulator)
+    sent = body["input"][-5:]
+    pair = ["function_call", "function_call_output"]
+    assert kinds(sent) == ["user", *pair, "assistant", "user"]
+    assert json.loads(sent[1]["arguments"]) == use.arguments
+    assert sent[1]["call_id"] == sent[2]["call_id"]
+    assert sent[2]["output"] == "Sunny in Bern."

@@ -197,7 +197,8 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
 
     assert signed.headers()["Authorization"] == "Bearer token-1"
     assert "api-key" not in signed.headers()
-    assert (signed.account(), signed.owner()) == (plain.account(), plain.owner())
+    assert signed.account() == plain.account()
+    assert signed.reasoning_scope_id() == plain.reasoning_scope_id()
     assert "token-1" not in repr(signed)
 
 

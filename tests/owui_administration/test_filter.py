@@ -1,5 +1,6 @@
 """The filter in front of the agent pipeline's models."""
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -119,6 +120,21 @@ async def test_what_cannot_be_written_counts(
 
     with pytest.raises(LimitReached, match="used up"):
         await ask(limited)
+
+
+async def test_what_waits_for_the_database_is_one_row_a_day(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """A database that fails for days costs no memory for each answer."""
+    database.failing = 3
+    for _ in range(3):
+        report(limited, AGENT, usage=USED)
+        await asyncio.sleep(0)
+
+    assert len(limited._usage._due) == 1
+    database.failing = 0
+    [row] = await counted(limited)
+    assert row[2:] == ("gpt5_react", 3, 2700, 900, 300, 750_000)
 
 
 async def test_sum_that_cannot_be_read_refuses(

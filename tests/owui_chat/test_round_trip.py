@@ -19,7 +19,6 @@ from openai_responses.items import (
     is_call_output,
     is_commentary,
     is_kept_hosted,
-    is_tool_search,
     item_type,
     message_text,
 )
@@ -177,8 +176,7 @@ def _survives(item: Item) -> bool:
     if item_type(item) == "reasoning":
         return bool(item.get("encrypted_content"))
     has_text = bool(message_text(item).strip())
-    is_search = is_kept_hosted(item) or is_tool_search(item)
-    return has_text or is_call(item) or is_search
+    return has_text or is_call(item) or is_kept_hosted(item)
 
 
 def _stands_alone(item: Item) -> bool:
@@ -458,7 +456,8 @@ def test_chats_of_transcripts_are_growing_prefixes(
     for question, name in turns:
         rounds = [run_of_transcript(file) for file in SCENARIOS[name]]
         items = [item for events in rounds for item in _items(events)]
-        ids = {str(item["call_id"]) for item in items if is_call(item)}
+        sent = [one for item in items for one in replay_items(item)]
+        ids = {str(item["call_id"]) for item in sent if is_call(item)}
         if not called & ids:  # a chat in which two calls have one id does not exist
             called |= ids
             runs.append((question, rounds))

@@ -6,7 +6,7 @@ import pytest
 
 from call_sample import IDS, USER, chat, valves_for
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, statuses
+from pipe_calls import chunks_of, errors, statuses
 from simulator import Simulator
 from stand_in_host import StandInHost
 
@@ -57,6 +57,21 @@ async def test_a_model_that_was_named_is_not_explained(
     pipe.valves = valves_for(sim)
     chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
     assert statuses(chunks) == []
+
+
+async def test_a_model_that_was_switched_off_long_ago(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """It is asked for as it is; the message about the refusal names its successor."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim)
+    body = {**chat("Hi"), "model": "f.o1-pro"}
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
+
+    [message] = errors(chunks)
+    assert message.startswith("The model o1-pro does not exist")
+    assert "OpenAI has switched it off and recommends GPT-5.6 Sol pro." in message
+    assert [request.status for request in sim.requests] == [404]
 
 
 GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bench.chats import long_chat
+from long_chat import long_chat
 from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
 from owui_manifold.chat import build_chat_request

@@ -145,23 +145,35 @@ async def test_a_chat_stays_where_its_reasoning_can_be_read(
     assert "reasoning" not in kinds(sim)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "model_not_found"),
+        (401, None),
+        (403, None),
+        (404, None),
+        (429, None),
+        (500, None),
+        (503, None),
+    ],
+)
 async def test_the_next_answers_where_one_fails(
-    status: int, pipe: Pipe, sim: Simulator, entries: Entries
+    status: int, code: str | None, pipe: Pipe, sim: Simulator, entries: Entries
 ) -> None:
-    """A server that failed is the last one for a minute."""
+    """A server that failed is the last one for a minute; one without the model not."""
     keys = list[str | None]()
 
     async def refuse(request: web.Request) -> web.Response:
         keys.append(request.headers.get("Authorization"))
-        return web.json_response({"error": {"message": "No."}}, status=status)
+        error = {"message": "No.", "code": code}
+        return web.json_response({"error": error}, status=status)
 
     async with Upstream(refuse) as down:
         entries(at(down), at(sim))
         shown = await chunks_of(pipe, chat("Hi"), **NATIVE)
         again = await chunks_of(pipe, chat("Hi"), **PLAIN)
 
-    of_the_model = status in (403, 404)
+    of_the_model = status in (400, 403, 404)
     assert [NEXT in line for line in statuses(shown)] == [True]
     assert not errors(shown + again)
     assert keys == ["Bearer sk-upstream-1"] * (1 + of_the_model)

@@ -277,11 +277,16 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     """By default nothing is read; nor for a model that cannot see."""
     file_id = host.files.add(PDF, "a.pdf")
     with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
-    blind = Caller("f.o3-mini", "user-1", "chat-1", "m-1")
+    blind = Caller("f.blind", "user-1", "chat-1", "m-1")
 
     left = await inputs("Read it.", message_id="q0")
     context = host_context(metadata={"user_message_id": "q0"})
-    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "all"}
+    given = {
+        "BASE_URL": "http://127.0.0.1:1",
+        "API_KEY": "sk-1",
+        "FILE_INPUT": "all",
+        "MODEL_OVERRIDES_JSON": '{"blind": {"like": "gpt-5.2", "vision": false}}',
+    }
     valves = Valves.model_validate(given)
     unseen = await build_chat_request(call_of(chat("?"), valves, blind, host=context))
 

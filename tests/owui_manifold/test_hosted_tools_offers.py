@@ -1,24 +1,21 @@
 """What the model is offered of the host's tools."""
 
+import json
 from typing import Any
 
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import resolve_model
+from openai_responses.models.resolve import read_overrides, resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
-from owui_manifold.config import read_config
 from owui_manifold.expert import ExpertSettings
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
     offer_tools,
-    tool_search,
 )
-from owui_manifold.valves import Valves
 
 Json = dict[str, Any]
-MODEL = resolve_model("gpt-5.6-sol")
 
 
 def function(name: str, description: str = "A tool.") -> Json:
@@ -28,10 +25,20 @@ def function(name: str, description: str = "A tool.") -> Json:
     return {"type": "function", "function": inner}
 
 
+OVERRIDES = read_overrides(
+    json.dumps(
+        {
+            "silent": {"like": "gpt-5.2", "functions": False},
+            "plain": {"like": "gpt-4.1", "hosted": False},
+        }
+    )
+)
+
+
 def offered(body: Json, model: str = "gpt-5.6-sol", **expert: Any) -> OfferedTools:
     """What a chat offers."""
     settings = ExpertSettings.model_validate(expert)
-    called = called_tools(body, resolve_model(model), settings)
+    called = called_tools(body, resolve_model(model, OVERRIDES), settings)
     return offer_tools(body.get("tool_choice"), called=called)
 
 
@@ -45,10 +52,7 @@ def test_chat_without_tools_offers_none(body: Json) -> None:
 
 def test_model_that_calls_nothing_gets_nothing() -> None:
     """It would refuse the request."""
-    silent = "gpt-5-chat-latest"
-    assert resolve_model(silent).facts.functions is False
-
-    assert offered({"tools": [function("look")]}, silent) == OfferedTools()
+    assert offered({"tools": [function("look")]}, "silent") == OfferedTools()
 
 
 def test_hosted_tool_that_a_model_lacks_is_not_offered() -> None:
@@ -58,15 +62,15 @@ def test_hosted_tool_that_a_model_lacks_is_not_offered() -> None:
 
     kinds = {
         model: [tool["type"] for tool in offered(body, model).items]
-        for model in ("gpt-5", "gpt-5-nano", "gpt-3.5-turbo", "o3-deep-research")
+        for model in ("gpt-5", "gpt-5-nano", "plain", "silent")
     }
 
     others = ["web_search", "web_search_preview", "mcp"]
     assert kinds == {
         "gpt-5": ["function", *others],
         "gpt-5-nano": ["function", "mcp"],
-        "gpt-3.5-turbo": ["function"],
-        "o3-deep-research": others,
+        "plain": ["function"],
+        "silent": others,
     }
 
 
@@ -84,56 +88,9 @@ def test_too_many_tools() -> None:
     assert sent == [None, *names[5:], *names[:2]]
     assert cut.names.known == (*names[5:], *names[:2])
     assert cut.notice == (
-        "3 tools were left out: the API takes at most 128. Switch off tools that this "
-        "chat does not need."
+        "Left out: 3 of this chat's 131 tools, because the API takes at most 128. "
+        "Switch off tools that this chat does not need."
     )
-
-
-def test_too_many_tools_are_searched() -> None:
-    """The first stay in sight, the rest is deferred; only where the model can search."""
-    config = read_config(Valves())
-    [search] = tool_search(config, MODEL)
-    names = [f"s{number % 7}_t{number}" for number in range(700)]
-    called = responses_tools([function(name) for name in names])
-
-    few = offer_tools(None, [search], called[:128])
-    many = offer_tools("auto", [search], called[:150], builtin=names[:3])
-    most = offer_tools(None, [search], called)
-
-    assert [one["name"] for one in few.items] == names[:128]
-    flat, kinds = many.items[:64], [one["type"] for one in many.items[64:]]
-    assert [one["name"] for one in flat] == names[3:67]
-    assert kinds == ["tool_search", *["namespace"] * 10]
-    spaces = [one for one in many.items if one["type"] == "namespace"]
-    assert spaces[0]["name"] == "s0_1"
-    assert spaces[0]["description"].startswith("Functions: s0_t70, s0_t77, ")
-    inner = [one for space in spaces for one in space["tools"]]
-    assert all(one["defer_loading"] and one["parameters"] for one in inner)
-    assert sorted(one["name"] for one in inner) == sorted(names[67:150] + names[:3])
-    assert (many.notice, many.choice, len(many.names.known)) == ("", "auto", 150)
-    assert len(most.items) == 128
-    assert most.notice.startswith("69 tools were left out: the API takes at most 631.")
-
-
-@pytest.mark.parametrize(
-    ("model", "mode"),
-    [("gpt-5.4", "auto"), ("gpt-4.1", "auto"), ("gpt-6.2-sol", "strict")],
-)
-def test_search_that_is_not_there(model: str, mode: Any) -> None:
-    """gpt-5.4 has one that fails beside tools in sight; other servers have none."""
-    config = read_config(Valves(COMPATIBILITY=mode))
-    assert tool_search(config, resolve_model(model)) == []
-
-
-def test_search_of_a_filter_stays_as_it_is() -> None:
-    """A second one would be refused."""
-    search = {"type": "tool_search", "execution": "server"}
-    called = responses_tools([search, *(function(f"t{n}") for n in range(200))])
-
-    found = offer_tools(None, tool_search(read_config(Valves()), MODEL), called)
-
-    assert found.items[0] == search
-    assert [one["type"] for one in found.items[1:]] == ["function"] * 127
 
 
 def test_tools_of_filters_come_behind_and_win() -> None:

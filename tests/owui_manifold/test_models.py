@@ -27,9 +27,9 @@ def names(**valves: Any) -> dict[str, str]:
 
 async def test_a_list_is_taken_as_it_is() -> None:
     """In its order, each name once; ids that no key can use as well."""
-    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-codex,gpt-5.2-high") == {
+    assert names(MODEL_ID="gpt-5.2-high, ,gpt-5-mini,gpt-5.2-high") == {
         "gpt-5.2-high": "GPT-5.2 (high)",
-        "gpt-5-codex": "GPT-5 Codex",
+        "gpt-5-mini": "GPT-5 mini",
     }
 
 
@@ -73,3 +73,20 @@ async def test_names_of_the_administrators_own() -> None:
     said = '{"mine": {"like": "gpt-5.2", "name": "Ours"}}'
     assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON=said) == {"mine": "Ours"}
     assert names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}
+
+
+async def test_only_the_models_of_the_newest_key_are_kept() -> None:
+    """Whoever changes keys every day leaves no list for each."""
+    async with Simulator() as sim:
+        listing, connections = Listing(), Connections()
+        for key in ("sk-simulator-limited", sim.api_key):
+            given = {"BASE_URL": sim.base_url, "API_KEY": key, "MODEL_ID": "auto"}
+            valves = Valves.model_validate(given)
+            list_models(valves, listing, connections)
+            await asyncio.gather(*connections._pool()._tasks)
+        listed = list_models(valves, listing, connections)
+        await connections.close()
+
+    assert "gpt-6.2-sol" in listed
+    assert listing._known
+    assert "gpt-6.2-sol" in listing._known

@@ -472,7 +472,7 @@ async def test_a_task_model_that_the_key_may_not_use(
         assert "Stand-in" in result["choices"][0]["message"]["content"]
 
     refused, *done = [request.status for request in sim.requests]
-    assert refused in (403, 404)
+    assert refused in (400, 403)
     assert done == [200, 200]
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 

@@ -55,7 +55,7 @@ async def runs_in_background(name: str, **valves: Any) -> bool:
         ("*-pro", "gpt-5.2", False),
         ("o3-*, *-PRO ", "GPT-5.2-Pro", True),
         ("gpt-5.2-pro", "gpt-5.2-pro-2025-12-11", True),
-        ("*-deep-research", "o4-mini-deep-research", True),
+        ("*-astra", "gpt-6.2-astra", True),
         ("*", "anything", True),
     ],
 )

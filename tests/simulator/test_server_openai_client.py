@@ -78,7 +78,7 @@ async def test_it_retries_what_it_may(ai: openai.AsyncOpenAI, sim: Simulator) ->
     [
         ("sk-wrong", "gpt-5.5", openai.AuthenticationError),
         ("sk-simulator-limited", "gpt-5.5", openai.PermissionDeniedError),
-        ("sk-simulator-1", "gpt-9", openai.NotFoundError),
+        ("sk-simulator-1", "gpt-9", openai.BadRequestError),
     ],
 )
 async def test_refusals_are_the_clients_errors(

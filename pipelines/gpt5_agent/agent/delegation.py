@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals
+from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.guard import DELEGATE
 from openai_responses.json_input import clamp_number
@@ -55,32 +56,44 @@ class DelegateTool(NamedTuple):
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
-        own, budget = self.request.own_tools, self.request.budget
-        persona, names = self.request.persona, args.get("tools")
-        tools = [
-            tool
-            for tool in own.tools
-            if own.approver.rule_for(tool.name) == "auto"
-            and (names is None or tool.name in names)
-        ]
+        request = self._build_request(args)
+        seconds = self.totals.seconds_left
+        if seconds is None:
+            seconds = _TASK_SECONDS
+        try:
+            async with self.slots, asyncio.timeout(seconds):
+                totals = RunTotals(request.budget, self.totals)
+                return await self.run_task(request, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
+
+    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
+        """Return the request of a task: without the chat, with fewer tools."""
+        own_tools = self.request.own_tools
+        budget = self.request.budget
+        persona = self.request.persona
         rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
         instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        asked = self.request._replace(
+        return self.request._replace(
             messages=[{"role": "user", "content": str(args.get("task") or "")}],
             body={},
             persona=persona._replace(instruction=instruction),
             budget=budget._replace(iterations=rounds),
-            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            own_tools=own_tools._replace(
+                tools=self._select_tools(args.get("tools")),
+                asks_in_chat=False,
+                delegates=False,
+            ),
             query="",
             context=None,
         )
-        left = self.totals.seconds_left
-        try:
-            async with (
-                self.slots,
-                asyncio.timeout(_TASK_SECONDS if left is None else left),
-            ):
-                totals = RunTotals(asked.budget, self.totals)
-                return await self.run_task(asked, totals)
-        except TimeoutError:
-            return tool_error("the time of the task is used up.")
+
+    def _select_tools(self, names: Any) -> list[Tool]:
+        """Return the tools that need no approval, of these names if there are any."""
+        own_tools = self.request.own_tools
+        return [
+            tool
+            for tool in own_tools.tools
+            if own_tools.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]

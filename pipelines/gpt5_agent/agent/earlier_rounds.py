@@ -5,7 +5,6 @@ and stores nothing itself: all it needs is in the messages after the user's last
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -65,25 +64,28 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
+    turns = _read_turns(run, sign)
     answers = read_confirmations(run)
-    left = drop_question_calls(run)
-    outputs = _read_outputs(left)
-    groups = [calls for message in left if (calls := read_tool_calls(message))]
+    closed = drop_question_calls(run)
+    outputs = _read_outputs(closed)
+    calls: list[Mapping[str, Any]] = []
+    round_count = 0
+    for message in closed:
+        calls_of_round = read_tool_calls(message)
+        if calls_of_round:
+            round_count += 1
+            calls += calls_of_round
     open_turn = _find_open_turn(turns, outputs, answers)
+    if open_turn:
+        round_count += 1
     return EarlierRounds(
-        rounds=len(groups) + bool(open_turn),
-        calls=sum(map(len, groups)),
+        rounds=round_count,
+        calls=len(calls),
         usage=_sum_usage(turns),
-        seconds=sum(map(_read_seconds, turns)),
-        failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
+        seconds=sum(_read_seconds(turn) for turn in turns),
+        failed=(*_find_failed_calls(calls, outputs), *_read_failed_calls(turns)),
         answers=answers,
-        signed_calls=tuple(
-            item
-            for turn in (turns if answers else ())
-            for item, _ in turn.items
-            if is_call(item) and item.get("name")
-        ),
+        signed_calls=_find_signed_calls(turns) if answers else (),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -93,12 +95,42 @@ def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
-    rows = (message.get(DETAILS_FIELD) for message in messages)
-    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
-    styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    found = (one for note in notes for one in styles if one == note.get("style"))
-    allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return next(found, None), frozenset(map(str, allowed))
+    style: ChosenStyle | None = None
+    permissions: set[str] = set()
+    for turn in _read_turns(messages, sign):
+        style = style or _read_style(turn)
+        permissions.update(
+            str(permission) for permission in as_list(turn.notes.get("allowed"))
+        )
+    return style, frozenset(permissions)
+
+
+def _read_style(turn: DetailTurn) -> ChosenStyle | None:
+    """Return the style of policies that an answer noted."""
+    match turn.notes.get("style"):
+        case "full":
+            return "full"
+        case "lean":
+            return "lean"
+    return None
+
+
+def _read_turns(messages: Sequence[Message], sign: Sign) -> list[DetailTurn]:
+    """Return the answers of the model that messages carry as details."""
+    turns: list[DetailTurn] = []
+    for message in messages:
+        turns += read_details(message.get(DETAILS_FIELD), sign)
+    return turns
+
+
+def _find_signed_calls(turns: Sequence[DetailTurn]) -> tuple[Item, ...]:
+    """Return the calls that this pipeline signed: only those kept their names."""
+    return tuple(
+        item
+        for turn in turns
+        for item, _ in turn.items
+        if is_call(item) and item.get("name")
+    )
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -115,49 +147,71 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(item for item, _ in turns[-1].items) if turns else ()
+    """Return the items of the last answer if its calls wait for these approvals."""
+    if not (turns and answers):
+        return ()
+    items = tuple(item for item, _ in turns[-1].items)
     calls = [item for item in items if is_call(item)]
-    answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
-    is_ours = bool(calls) and all(call.get("name") for call in calls)
-    return items if answers and is_ours and not answered else ()
+    if not calls or any(call.get("call_id") in outputs for call in calls):
+        return ()
+    # A call that this pipeline did not sign has no name: nothing continues with it.
+    if not all(call.get("name") for call in calls):
+        return ()
+    return items
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
+    """Return the tokens of all answers; None if none noted any."""
     usage: Usage | None = None
     for turn in turns:
-        given = as_mapping(turn.notes.get("usage"))
-        fields = ((name, given.get(name)) for name in Usage._fields)
-        counts: dict[str, Any] = {
-            k: v for k, v in fields if isinstance(v, int) and v >= 0
-        }
-        usage = add_usage(usage, Usage(**counts) if counts else None)
+        usage = add_usage(usage, _read_usage(turn))
     return usage
 
 
+def _read_usage(turn: DetailTurn) -> Usage | None:
+    """Return the tokens that an answer noted; None if it noted none."""
+    noted = as_mapping(turn.notes.get("usage"))
+    counts: dict[str, Any] = {}
+    for name in Usage._fields:
+        count = noted.get(name)
+        if isinstance(count, int) and count >= 0:
+            counts[name] = count
+    return Usage(**counts) if counts else None
+
+
 def _read_seconds(turn: DetailTurn) -> float:
+    """Return the seconds that an answer noted; 0 for anything else."""
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 
 
 def _find_failed_calls(
-    groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
+    calls: Sequence[Mapping[str, Any]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in chain.from_iterable(groups):
+    """Yield the calls of the host's tools that failed."""
+    for call in calls:
         function = as_mapping(call.get("function"))
         if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
-            yield {key: function.get(key) for key in ("name", "arguments")}
+            yield {
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
-    return (row for row in rows if isinstance(row, dict))
+    """Yield the calls of our own tools that failed, which answers noted."""
+    for turn in turns:
+        for call in as_list(turn.notes.get("failed")):
+            if isinstance(call, dict):
+                yield call
 
 
 def _is_failed_output(text: str) -> bool:
+    """Say whether an output is that of a failed call, ours or the host's."""
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
     if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
-    return list(parse_json_object(text) or ()) == ["error"]
+    output = parse_json_object(text)
+    return output is not None and output.keys() == {"error"}

@@ -21,41 +21,50 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique = {
+    unique_rows = {
         json.dumps(row, sort_keys=True, default=str): row
         for row in rows
         if row is not None
     }
-    found = [
-        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
-    ]
-    return list(dict.fromkeys(source for source in found if source.text.strip()))
+    sources: dict[ContextSource, None] = {}  # in their order, each once
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = _read_entry(f"Context {number}", row)
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
 def _read_entry(default_name: str, row: object) -> ContextSource:
+    """Return an entry of a context; without a known text field all of it is the text."""
     if isinstance(row, str):
         return ContextSource(default_name, row)
     entry = as_mapping(row)
-    more = {**as_mapping(entry.get("metadata")), **entry}
+    fields = {**as_mapping(entry.get("metadata")), **entry}
+    text = _first_text_field(entry, _TEXT_KEYS)
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or default_name,
-        _first_text_field(entry, _TEXT_KEYS)
-        or json.dumps(row, ensure_ascii=False, default=str),
-        _first_text_field(more, _URL_KEYS),
+        name=_first_text_field(fields, _NAME_KEYS) or default_name,
+        text=text or json.dumps(row, ensure_ascii=False, default=str),
+        url=_first_text_field(fields, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (as_text(row.get(key)) for key in keys)
-    return next((text for text in texts if text.strip()), "")
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
 
 
 _DEFAULT_WINDOW_TURNS = 10
@@ -75,17 +84,18 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     A turn is a message of the user with all that follows it. System messages before the
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
-    most = _parse_window(policy.strip())
+    window = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
-    if not most or len(starts) <= most:
+    if window == 0 or len(starts) <= window:
         return _MemoryWindow(messages)
-    first, kept_from = starts[0], starts[-most]
-    head = [each for each in messages[:first] if each.get("role") == "system"]
-    dropped = len(starts) - most
+    head = [
+        message for message in messages[: starts[0]] if message.get("role") == "system"
+    ]
+    dropped = len(starts) - window
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
-        [*head, *messages[kept_from:]],
-        f"The memory holds {most} turns, so {turns} left out. The model no longer "
+        [*head, *messages[starts[-window] :]],
+        f"The memory holds {window} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
         "and its earlier reasoning are lost.",
     )
@@ -103,28 +113,31 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the messages that the user wrote.
+    """Return the indexes of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    places = enumerate(messages)
-    return [
-        place
-        for place, message in places
-        if message.get("role") == "user"
-        and not (place > 0 and _has_tool_images(messages[place - 1], message))
-    ]
+    starts: list[int] = []
+    previous_role: object = None
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        follows_tool = previous_role == "tool"
+        if role == "user" and not (follows_tool and _has_tool_images(message)):
+            starts.append(index)
+        previous_role = role
+    return starts
 
 
-def _has_tool_images(previous: Message, message: Message) -> bool:
+def _has_tool_images(message: Message) -> bool:
+    """Say whether a message begins as that of the host with the pictures of tools."""
     content = message.get("content")
-    part = content[0] if isinstance(content, list) and content else content
-    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
-    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return as_text(text).startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
+    """Return how many turns a policy keeps; 0 is all. Raises InvalidRequest."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)

@@ -90,13 +90,12 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
     """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
-    given = parse_json_object(text)
-    if given is None:
+    policies = parse_json_object(text)
+    if policies is None:
         return {"extra_policy": text}
+    known_keys = [*_POLICY_TAGS, "extra_policy"]
     return {
-        key: given[key]
-        for key in (*_POLICY_TAGS, "extra_policy")
-        if as_text(given.get(key)).strip()
+        key: policies[key] for key in known_keys if as_text(policies.get(key)).strip()
     }
 
 
@@ -105,7 +104,9 @@ def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
-    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if match is None:
+        return "full"
+    version = (int(match[1]), int(match[2] or 0))
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
 
 
@@ -148,30 +149,44 @@ def find_preset(name: str, folder: str = "") -> Guide:
     if not name:
         return Guide(system_prompt="")
     path = _find_preset_file(name, folder)
-    try:
-        return _read_preset_file(path) if path else _PRESETS[name]
-    except (OSError, ValueError):
-        problem = "cannot be read as a preset"
-    except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
-    raise InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
+    if path:
+        return _read_preset_file(name, path)
+    if name in _PRESETS:
+        return _PRESETS[name]
+    known_names = ", ".join(_PRESETS)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
     )
 
 
 def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
     if not folder.strip():
         return ""
-    home = realpath(folder.strip())
+    folder_path = realpath(folder.strip())
     try:
-        path = realpath(join(home, f"{name}.json"))
+        path = realpath(join(folder_path, f"{name}.json"))
         getsize(path)
     except (OSError, ValueError):
         return ""
-    return path if commonpath((home, path)) == home else ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
 
 
-def _read_preset_file(path: str) -> Guide:
-    with open(path, encoding="utf-8") as file:
-        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )

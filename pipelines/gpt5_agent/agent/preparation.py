@@ -65,47 +65,59 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    persona, sign = request.persona, request.sign
-    earlier = read_earlier_rounds(request.messages, sign)
-    noted_style, permissions = read_chat_notes(request.messages, sign)
+    persona = request.persona
+    earlier = read_earlier_rounds(request.messages, request.sign)
+    noted_style, permissions = read_chat_notes(request.messages, request.sign)
     style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
-    system_text, items, cut = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier, sign
+    origin = origin_at(model.family, request.endpoint)
+    system_text, items, cut_note = _build_history(
+        messages, origin, earlier, request.sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
-    built = build_request(
+    first_request = build_request(
         model,
         _build_instructions(persona, style, system_text, sources),
         [*build_memory_items(persona.guide), *items],
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
-    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
-    host_schemas = {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.schemas
-    }
-    shown = () if earlier.is_continuation else sources
+    own_tools = OwnTools(request.own_tools.tools, request.own_tools.store_file)
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools:
+        name = names.own_name(str(tool["name"]))
+        if name not in own_tools.schemas:
+            host_schemas[name] = tool.get("parameters") or {}
     return PreparedRun(
-        model,
-        built,
-        names,
-        own,
-        host_schemas,
-        earlier,
-        style,
-        shown,
-        cut or memory.note,
-        permissions,
+        model=model,
+        request=first_request,
+        names=names,
+        own_tools=own_tools,
+        host_schemas=host_schemas,
+        earlier_rounds=earlier,
+        style=style,
+        sources=() if earlier.is_continuation else sources,
+        note=cut_note or memory.note,
+        permissions=permissions,
     )
 
 
+def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+    """Say whether a request has only what the administrator's valves set.
+
+    Tools are those of the chat; what a caller may set is in the body.
+    """
+    sent = prepared.request
+    body = {"temperature": request.persona.guide.temperature}
+    text = sent.instructions or ""
+    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
 def _resolve_calling_model(name: str) -> ResolvedModel:
+    """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)
     if not model.facts.functions:
         raise InvalidRequest(
@@ -122,24 +134,34 @@ def _build_history(
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
-    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    system_text, parts = parse_messages(drop_question_calls(closed))
+    if earlier.open_turn:
+        messages = _drop_last_turn_details(messages, sign)
+    system_text, parts = parse_messages(drop_question_calls(messages))
     parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
-    readable = maker is not None and reader.can_decrypt(maker)
-    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    is_readable = maker is not None and reader.can_decrypt(maker)
+    open_items = replay_output(earlier.open_turn, with_reasoning=is_readable)
     return system_text, [*items, *open_items], cut_notice(parts)
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
-    last = max(place for place, details in rows if read_details(details, sign))
-    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
-    return [*messages[:last], bare, *messages[last + 1 :]]
+    """Return the messages without the details of the last answer that has any."""
+    last = max(
+        index
+        for index, message in enumerate(messages)
+        if read_details(message.get(DETAILS_FIELD), sign)
+    )
+    kept = dict(messages[last])
+    del kept[DETAILS_FIELD]
+    return [*messages[:last], kept, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
+    """Return the messages with `query` as the text of the user's last message.
+
+    Its pictures and files stay.
+    """
     if not query.strip():
         return messages
     starts = find_turn_starts(messages)
@@ -151,8 +173,11 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
         for part in as_list(messages[last].get("content"))
         if as_mapping(part).get("type") not in ("text", "input_text")
     ]
-    text: Any = [{"type": "text", "text": query}, *others] if others else query
-    return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
+    content: Any = query
+    if others:
+        content = [{"type": "text", "text": query}, *others]
+    replaced = {"role": "user", "content": content}
+    return [*messages[:last], replaced, *messages[last + 1 :]]
 
 
 def _build_instructions(
@@ -161,27 +186,31 @@ def _build_instructions(
     system_text: str,
     sources: list[ContextSource],
 ) -> str:
+    """Return the system instruction, then the context."""
     texts = (persona.guide.system_prompt, persona.instruction, system_text)
-    base = "\n\n".join(filter(None, map(str.strip, texts)))
-    text = build_system_instruction(base, persona.overrides, style)
-    return "\n\n".join(filter(None, (text, format_context(sources))))
+    base = "\n\n".join(text.strip() for text in texts if text.strip())
+    instruction = build_system_instruction(base, persona.overrides, style)
+    context = format_context(sources)
+    return f"{instruction}\n\n{context}" if context else instruction
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
     """Return the host's tools and ours; ours win over one of the same name.
 
-    Of too many the last are left out: those of our servers.
+    Of too many the last are left out.
     """
-    log, own_tools = request.log, request.own_tools.tools
-    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
-    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
+    host_tools = responses_tools(as_list(request.body.get("tools")), log=request.log)
+    own_tools = responses_tools(
+        [describe_tool(tool) for tool in request.own_tools.tools], log=request.log
+    )
     functions = [
         tool
-        for tool in merge_tools(hosts, ours)
+        for tool in merge_tools(host_tools, own_tools)
         if tool.get("type") in ("function", "custom")
     ]
-    if extra := functions[_MAX_TOOLS:]:
-        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+    excess = len(functions) - _MAX_TOOLS
+    if excess > 0:
+        request.log(f"{excess} tools are not offered: the API takes {_MAX_TOOLS}.")
         functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
@@ -191,7 +220,13 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
-    default = {"temperature": request.persona.guide.temperature}
-    return {**default, **given, "tool_choice": choice if tools else None}
+    body: dict[str, Any] = {"temperature": request.persona.guide.temperature}
+    for key, value in request.body.items():
+        if value is not None:
+            body[key] = value
+    body["tool_choice"] = None
+    if tools:
+        body["tool_choice"] = responses_tool_choice(
+            request.body.get("tool_choice"), tools, names
+        )
+    return body

@@ -19,9 +19,7 @@ message.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -50,6 +48,8 @@ _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORE
 
 
 class _TextSpan(NamedTuple):
+    """A part of a text, inside or outside of think tags."""
+
     is_thought: bool
     text: str
 
@@ -64,25 +64,45 @@ class _ThinkTagParser:
 
     def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
         """Return the spans that are certain now; the end of a text is certain."""
-        text, start = self._previous + self._held + text, len(self._previous)
-        partial = None if at_end else _TAG_START.search(text, start)
-        end = partial.start() if partial else len(text)
+        # The character before says whether a tag stands in backticks.
+        start = len(self._previous)
+        text = self._previous + self._held + text
+        end = len(text)
+        if not at_end:
+            partial_tag = _TAG_START.search(text, start)
+            if partial_tag:
+                end = partial_tag.start()
         spans: list[_TextSpan] = []
         for tag in _TAG.finditer(text, start):
             spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
-            start, self._is_thought = tag.end(), not tag[1]
+            start = tag.end()
+            is_closing = bool(tag[1])
+            self._is_thought = not is_closing
         spans.append(_TextSpan(self._is_thought, text[start:end]))
-        self._previous, self._held = text[:end][-1:], text[end:]
-        groups = groupby(
-            (span for span in spans if span.text), attrgetter("is_thought")
-        )
-        return [
-            _TextSpan(kind, "".join(one.text for one in group))
-            for kind, group in groups
-        ]
+        self._previous = text[:end][-1:]
+        self._held = text[end:]
+        return _join_spans(spans)
+
+
+def _join_spans(spans: Iterable[_TextSpan]) -> list[_TextSpan]:
+    """Return spans without empty ones; neighbors of one kind are one."""
+    kinds: list[bool] = []
+    texts: list[list[str]] = []
+    for span in spans:
+        if not span.text:
+            continue
+        if not kinds or kinds[-1] != span.is_thought:
+            kinds.append(span.is_thought)
+            texts.append([])
+        texts[-1].append(span.text)
+    return [
+        _TextSpan(kind, "".join(pieces))
+        for kind, pieces in zip(kinds, texts, strict=True)
+    ]
 
 
 def _parse_spans(text: str) -> list[_TextSpan]:
+    """Return the spans of a whole text."""
     return _ThinkTagParser().feed(text, at_end=True)
 
 
@@ -100,7 +120,8 @@ class _ShownPart:
 
     def add_text(self, text: str) -> TextDelta:
         self.text += text
-        return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
+        kind: Literal["summary", "text"] = "summary" if self.is_thought else "text"
+        return TextDelta(self.index, kind, 0, text)
 
     def end_event(self) -> ItemDone:
         """Return the end event, which contains the type and the whole text again."""
@@ -114,13 +135,21 @@ class _ShownPart:
         yield self.end_event()
 
     def _item(self, status: str, text: str) -> Item:
+        """Return the reasoning or the message that the part is shown as."""
         if self.is_thought:
-            summary = [{"type": "summary_text", "text": text}] if text else []
-            head = {"id": f"rs_{self.id}", "type": "reasoning"}
-            return {**head, "summary": summary, "status": status}
-        part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.id, "type": "message", "role": "assistant"}
-        return {**head, "status": status, "content": [part]}
+            return {
+                "id": f"rs_{self.id}",
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}] if text else [],
+                "status": status,
+            }
+        return {
+            "id": self.id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }
 
 
 class _MessageParts:
@@ -162,21 +191,27 @@ class _MessageParts:
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         """Yield the end of the message; `item` is the complete one."""
-        self._item, self._is_complete = item, True
+        self._item = item
+        self._is_complete = True
         yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         """Turn the shown text into a thought: its round calls a tool."""
-        self.is_thought, self._held = True, []
-        for part in self._parts if self._shows_thoughts else ():
+        self.is_thought = True
+        self._held = []
+        if not self._shows_thoughts:
+            return
+        for part in self._parts:
             if not part.is_thought:
                 part.is_thought = True
                 yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         """Yield what was held back."""
-        self.is_held, held, self._held = False, self._held, []
+        held = self._held
+        self.is_held = False
+        self._held = []
         yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
@@ -189,6 +224,7 @@ class _MessageParts:
             yield from self._add_part(is_thought=False).events(text)
 
     def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
+        """Yield spans as parts; those that are held back or not shown are not."""
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -197,6 +233,7 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
+        """Yield a text in the last part, or in a new one of its kind."""
         last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
@@ -209,18 +246,25 @@ class _MessageParts:
         yield last.add_text(text)
 
     def _add_part(self, is_thought: bool) -> _ShownPart:
-        index, own = self._new_index(), str(self._item.get("id") or "")
-        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
-        self._parts.append(_ShownPart(index, id_, is_thought))
-        return self._parts[-1]
+        """Return a new part; the first one has the id of the message."""
+        index = self._new_index()
+        message_id = str(self._item.get("id") or "")
+        part_id = message_id or "msg"
+        if self._parts or not message_id:
+            part_id = f"{part_id}_{index}"
+        part = _ShownPart(index, part_id, is_thought)
+        self._parts.append(part)
+        return part
 
     def _end_last(self) -> Iterator[RunEvent]:
         """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._parts:
             return
-        last, own = self._parts[-1], message_text(self._item)
-        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
-            last.text = own
+        last = self._parts[-1]
+        text = message_text(self._item)
+        is_one_part = _parse_spans(text) == [_TextSpan(False, text)]
+        if is_one_part and not last.is_thought:
+            last.text = text
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
@@ -242,7 +286,8 @@ class ThoughtFilter:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = self._has_thought = False
+        self._has_called = False
+        self._has_thought = False
         self._messages = {}
 
     def get_text(self, index: int) -> str:
@@ -275,16 +320,20 @@ class ThoughtFilter:
         yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        emits, comments = self._shows_thoughts, is_commentary(item)
-        is_thought = self._has_called or (emits and comments)
+        """Return a message that begins, by the table of this module."""
+        shows_thoughts = self._shows_thoughts
+        comments = is_commentary(item)
+        is_thought = self._has_called or (shows_thoughts and comments)
         message = _MessageParts(
-            item, self._new_index, emits=emits, is_thought=is_thought
+            item, self._new_index, emits=shows_thoughts, is_thought=is_thought
         )
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        if not (shows_thoughts or is_thought):
+            message.is_held = may_end_in_call or comments
         return message
 
     def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
+        """Yield an event of any other item under its index among those shown."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -298,19 +347,26 @@ class ThoughtFilter:
 
         A round without text gets a thought of ours.
         """
-        messages = () if self._has_called else self._messages.values()
+        if self._has_called:
+            return
+        self._has_called = True
+        messages = list(self._messages.values())
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
-        if self._shows_thoughts and not (self._has_called or has_text):
-            name = call.get("name")
-            asks = name == "ask_user"
-            sentence = "I have a question." if asks else f"I am going to use {name}."
-            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
-            yield from thought.events(sentence)
-        self._has_called = True
+        if self._shows_thoughts and not has_text:
+            yield from self._announce_call(call)
+
+    def _announce_call(self, call: Item) -> Iterator[RunEvent]:
+        """Yield a thought about a call."""
+        text = f"I am going to use {call.get('name')}."
+        if call.get("name") == "ask_user":
+            text = "I have a question."
+        thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+        yield from thought.events(text)
 
     def _close(self) -> Iterator[RunEvent]:
+        """Yield what is left at the end of a round."""
         messages = list(self._messages.values())
         has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
@@ -322,17 +378,21 @@ class ThoughtFilter:
             yield from messages[-1].repeat_as_answer()
 
     def _new_index(self) -> int:
+        """Return a free index."""
+        index = self._next
         self._next += 1
-        return self._next - 1
+        return index
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
-    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
+    texts = [_answer_text(message) for message in final or messages]
+    return "\n\n".join(text for text in texts if text)
 
 
 def _answer_text(message: Item) -> str:
+    """Return the text of a message without its thoughts."""
     spans = _parse_spans(message_text(message))
     return "".join(span.text for span in spans if not span.is_thought).strip()

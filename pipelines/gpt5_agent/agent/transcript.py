@@ -36,16 +36,7 @@ class AnswerEvents:
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
         if isinstance(event, ItemEvent):
-            index = self._first + event.output_index
-            self.next_index = max(self.next_index, index + 1)
-            checked = self._check_event(event._replace(output_index=index))
-            if checked is None:
-                return
-            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
-            if self.held_events or (self._holds_calls and begins_call):
-                self.held_events.append(checked)
-            else:
-                yield checked
+            yield from self._process_item_event(event)
         elif isinstance(event, ResponseDone) and self.held_events:
             self.held_events.append(event)
         else:
@@ -60,7 +51,21 @@ class AnswerEvents:
             if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
+    def _process_item_event(self, event: ItemEvent) -> Iterator[RunEvent]:
+        """Yield an event of an item under its index in the run, or hold it back."""
+        index = self._first + event.output_index
+        self.next_index = max(self.next_index, index + 1)
+        checked = self._check_event(event._replace(output_index=index))
+        if checked is None:
+            return
+        begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+        if self.held_events or (self._holds_calls and begins_call):
+            self.held_events.append(checked)
+        else:
+            yield checked
+
     def _check_event(self, event: ItemEvent) -> ItemEvent | None:
+        """Return what is passed on of an event; None for one of a dropped call."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -68,13 +73,14 @@ class AnswerEvents:
         if not is_call(event.item):
             self.items[event.output_index] = event.item
             return event
-        place = self._calls.get(str(event.item.get("call_id")))
-        if place is None or not event.item.get("name"):
+        index = self._calls.get(str(event.item.get("call_id")))
+        if index is None or not event.item.get("name"):
             return None
-        self.items[place] = event.item
-        return event._replace(output_index=place, item=self._rename_call(event.item))
+        self.items[index] = event.item
+        return event._replace(output_index=index, item=self._rename_call(event.item))
 
     def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
+        """Return the event of a new call; None for one that is dropped."""
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -83,6 +89,7 @@ class AnswerEvents:
         return None
 
     def _rename_call(self, call: Item) -> Item:
+        """Return a call under the name that is shown."""
         return {**call, "name": self._original_name(str(call["name"]))}
 
 
@@ -114,5 +121,7 @@ class Transcript:
         return ItemAdded(index, call), ItemDone(index, call)
 
     def _take_index(self) -> int:
+        """Return a free index."""
+        index = self.next_index
         self.next_index += 1
-        return self.next_index - 1
+        return index

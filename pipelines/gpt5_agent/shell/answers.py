@@ -78,7 +78,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(*_make_completion_fields(call.caller))
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -87,7 +87,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events, and who renders them."""
+    """Open the tools of an answer; give the agent's events and their renderer."""
     caller = call.caller
     log = call.log
     valves = call.question.valves
@@ -105,18 +105,22 @@ async def _open_run(
 
 
 def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits: bool
+    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
 ) -> _Renderer:
+    """Return the renderer of the reader: Open WebUI or a plain client."""
     if not caller.is_host:
-        return ClientRenderer(emits, *_make_completion_fields(caller))
+        return ClientRenderer(
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+        )
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
+    origin = origin_at(family, request.endpoint)
+    return HostRenderer(emits_thoughts, origin, request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text = ""
     log = call.log
+    text = ""
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
@@ -137,6 +141,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
+    """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
         log.warn(ended.ending.sentence)
         return ""
@@ -149,16 +154,17 @@ def _convert_to_chunk(result: Chunk) -> Chunk:
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
-def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
+def _new_completion_id() -> str:
+    """Return the id of a chat completion."""
+    return f"chatcmpl-{new_ulid()}"
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
+    """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        sentence = str(error)
-        log.warn(f"nothing was sent: {sentence}")
+        message = str(error)
+        log.warn(f"nothing was sent: {message}")
     else:
-        sentence = _INTERNAL_ERROR
+        message = _INTERNAL_ERROR
         log.warn(describe_exception(error))
-    return f"{sentence} (Error id: {log.run_id})"
+    return f"{message} (Error id: {log.run_id})"

@@ -83,14 +83,15 @@ class _AnswerReader:
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         """Cancel `task` when the lease has ended; wait while a reader waits."""
-        rest = self._lease_seconds
-        while rest > 0:
-            await asyncio.sleep(rest)
-            left_at = self._last_read_at
-            if left_at is None:
-                rest = self._beat_seconds
+        seconds_left = self._lease_seconds
+        while seconds_left > 0:
+            await asyncio.sleep(seconds_left)
+            last_read_at = self._last_read_at
+            if last_read_at is None:
+                seconds_left = self._beat_seconds
             else:
-                rest = left_at + self._lease_seconds - monotonic_seconds()
+                lease_end = last_read_at + self._lease_seconds
+                seconds_left = lease_end - monotonic_seconds()
         if task is not None:
             task.cancel()
 
@@ -135,12 +136,14 @@ class AsyncBridge:
         """Cancel everything, then end the thread; later work is refused."""
         with self._lock:
             self._is_closed = True
-            thread, loop = self._thread, self._loop
+            thread = self._thread
+            loop = self._loop
         if thread and loop and thread.is_alive():
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
     def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
+        """Start `work` in the event loop of the thread; raises BridgeClosed."""
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -150,6 +153,7 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
+        """Start the thread, return its event loop."""
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
             target=self._run_thread, args=(started,), name="agent", daemon=True
@@ -176,22 +180,22 @@ class AsyncBridge:
 
 
 def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
-    """Close the bridge when the process is told to end; return what undoes this.
+    """Close the bridge when the process has to end; return what undoes this.
 
     The server itself waits for open answers before it calls `on_shutdown`. Its own loop
     hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
     """
-    before = signal.getsignal(signal.SIGTERM)
+    previous_handler = signal.getsignal(signal.SIGTERM)
 
-    def end(number: int, frame: Any) -> None:
+    def close_and_pass_on(number: int, frame: Any) -> None:
         Thread(target=bridge.close, daemon=True).start()
-        if callable(before):
-            before(number, frame)
+        if callable(previous_handler):
+            previous_handler(number, frame)
 
-    def undo() -> None:
-        if signal.getsignal(signal.SIGTERM) is end:
-            signal.signal(signal.SIGTERM, before)
+    def restore() -> None:
+        if signal.getsignal(signal.SIGTERM) is close_and_pass_on:
+            signal.signal(signal.SIGTERM, previous_handler)
 
-    if callable(before) and current_thread() is main_thread():
-        signal.signal(signal.SIGTERM, end)
-    return undo
+    if callable(previous_handler) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, close_and_pass_on)
+    return restore

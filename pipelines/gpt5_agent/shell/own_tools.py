@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
+from gpt5_agent.shell.json_valves import read_sandbox_options
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.settings import PipelineCaller
@@ -79,7 +80,12 @@ def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
 
 def hourly_texts() -> RecentTexts:
     """Return texts that are new again after an hour."""
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
@@ -93,6 +99,10 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
 
 
 class OwnToolPool:
@@ -109,6 +119,7 @@ class OwnToolPool:
         if not valves.SANDBOX:
             return ()
         sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
         try:
             specs = await sandbox.specs()
         except Exception as error:  # an answer without Python is better than none
@@ -132,10 +143,16 @@ class OwnToolPool:
         for sandbox in self._sandboxes.values():
             await sandbox.close()
 
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
+
     def _open_sandbox(self, valves: Valves) -> SandboxTools:
         """Return the sandbox with the limits and packages of the valves."""
         limits = _build_sandbox_limits(valves)
-        wheels = valves.SANDBOX_WHEELS.strip()
+        wheels = read_sandbox_options(valves).wheels.strip()
         key = (limits, wheels)
         if key not in self._sandboxes:
             # Its log outlives the answer that needed it first.
@@ -146,10 +163,11 @@ class OwnToolPool:
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     """Return the limits of the valves, in seconds, bytes and characters."""
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
     return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
         disk=disk,
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,

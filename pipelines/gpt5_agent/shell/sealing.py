@@ -32,9 +32,9 @@ def seal_secret(typed: str) -> str:
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
     try:
-        fernet = import_module(_FERNET).Fernet
-        _write_sealing_key(fernet.generate_key())
-        token = fernet(_read_sealing_key()).encrypt(text.encode())
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
+        token = fernet_class(_read_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
         return _SEALED_PREFIX
     return f"{_SEALED_PREFIX}{token.decode()}"
@@ -42,34 +42,41 @@ def seal_secret(typed: str) -> str:
 
 def server_secret() -> str:
     """Return a secret that only this server has; another one each time without a file."""
-    with suppress(ImportError, OSError, ValueError):
-        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+    try:
+        fernet_class = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet_class.generate_key())
         return _read_sealing_key().decode()
-    return os.urandom(32).hex()
+    except (ImportError, OSError, ValueError):
+        return os.urandom(32).hex()
 
 
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
-    given = parse_json_object(typed)
-    if given is None:
+    values = parse_json_object(typed)
+    if values is None:
         return seal_secret(typed)
-    return json.dumps(
-        {name: seal_secret(v) if isinstance(v, str) else v for name, v in given.items()}
-    )
+    sealed = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            sealed[name] = seal_secret(value)
+        else:
+            sealed[name] = value
+    return json.dumps(sealed)
 
 
 def reveal_secret(stored: str, valve: str) -> str:
     """Return the secret that `stored` stands for; raises InvalidRequest without it."""
-    kind, _, place = stored.strip().partition(":")
-    match f"{kind}:":
-        case "env:":
-            secret = os.environ.get(place.strip(), "")
-        case "file:":
-            secret = _read_secret_file(place.strip())
-        case "sealed:":
-            secret = _decrypt(place)
+    text = stored.strip()
+    kind, _, reference = text.partition(":")
+    match kind:
+        case "env":
+            secret = os.environ.get(reference.strip(), "")
+        case "file":
+            secret = _read_secret_file(reference.strip())
+        case "sealed":
+            secret = _decrypt(reference)
         case _:
-            return stored.strip()
+            return text
     if secret.strip():
         return secret.strip()
     raise InvalidRequest(
@@ -80,6 +87,7 @@ def reveal_secret(stored: str, valve: str) -> str:
 
 
 def _read_secret_file(path: str) -> str:
+    """Return the text of a file, as much as a secret can have; empty without it."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(_MAX_SECRET_CHARACTERS)
@@ -88,22 +96,26 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
+    """Return what was sealed; empty if the key or the package is not there."""
     try:
         package = import_module(_FERNET)
     except ImportError:
         return ""
     try:
-        return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
+        fernet = package.Fernet(_read_sealing_key())
+        return str(fernet.decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
 
 
 def _read_sealing_key() -> bytes:
+    """Return the key of this server; raises OSError without its file."""
     with open(_sealing_key_path(), "rb") as file:
         return file.read().strip()
 
 
 def _sealing_key_path() -> str:
+    """Return where the key lies: beside the pipelines, where no request reaches it."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 

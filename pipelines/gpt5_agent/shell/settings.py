@@ -12,8 +12,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
+from gpt5_agent.events import RunMetadata
 from gpt5_agent.ports import StoreFile, Tool
-from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
+from gpt5_agent.request import (
+    AgentLimits,
+    AgentRequest,
+    OwnToolSettings,
+    Persona,
+    show_always,
+)
+from gpt5_agent.shell.json_valves import THIS_PLACE, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
@@ -27,11 +35,18 @@ from openai_responses.json_input import (
     parse_string_map,
 )
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.tools import Approver, CallLimits, read_rules
+from openai_responses.loop.tools import (
+    ApprovalRules,
+    Approver,
+    CallLimits,
+    read_rules,
+    read_timeouts,
+)
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from owui_chat.file_names import shorten_name
 
@@ -39,6 +54,8 @@ CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
+_MIN_COMPACTION_TOKENS = 1000
+"""The API refuses a lower threshold."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -76,34 +93,46 @@ class PipelineCaller(NamedTuple):
 def read_inlet_context(
     body: Mapping[str, Any], user: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
     metadata = as_mapping(body.get("metadata"))
     context: dict[str, Any] = {
         key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
     }
-    if (user or {}).get("role") == "admin":
+    if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
-    if tool_ids := as_list(metadata.get("tool_ids")):
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
         context["tool_ids"] = tool_ids
-    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
-        rows = map(as_mapping, files)
-        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
     return context
 
 
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; no name comes twice."""
-    names: set[str] = set()
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
     for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") in ("file", "image") and row.get("id"):
-            name = shorten_name(str(row.get("name") or "file"))
-            names.add(name := f"{number}-{name}" if name in names else name)
-            yield str(row["id"]), name
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
 
 
-def _read_tool_id(given: object) -> str:
+def _read_tool_id(reference: object) -> str:
     """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(given).partition("|")[0]
+    tool_id = str(reference).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
         tool_id = tool_id.removeprefix(kind)
     return tool_id
@@ -123,7 +152,10 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -133,80 +165,110 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = bool
+    is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
 
-    def choose_text(self, key: str, otherwise: str) -> str:
+    def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
-        given = self.body.get(key)
-        if isinstance(given, Mapping | list):
-            return json.dumps(given)
-        return given if isinstance(given, str) and given.strip() else otherwise
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
 
 
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body, choose_text = question.valves, question.body, question.choose_text
-    iterations = body.get("maximum_iterations")
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    valves = question.valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
         notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.line(json.dumps(metadata.wire()))
+
     return AgentRequest(
         strategy=question.strategy,
-        model=choose_text("agent_model", valves.MODEL),
+        model=question.choose_text("agent_model", valves.MODEL),
         messages=question.messages,
-        body=body,
+        body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=Persona(
-            choose_text("instruction", valves.INSTRUCTION),
-            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
-            valves.POLICY_STYLE,
-            find_preset(valves.PRESET, valves.PRESETS_DIR),
-        ),
-        budget=AgentLimits(
-            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
-            valves.MAXIMUM_SECONDS,
-            valves.MAXIMUM_TOKENS,
-        ),
-        own_tools=OwnToolSettings(
-            question.tools,
-            Approver(
-                rules,
-                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
-            ),
-            CallLimits(
-                seconds=valves.TOOL_TIMEOUT_SECONDS,
-                characters=valves.TOOL_OUTPUT_CHARACTERS,
-            ),
-            question.can_ask,
-            valves.DELEGATION,
-            question.store_file,
-        ),
-        query=choose_text("query", ""),
-        context=body.get("context") or valves.CONTEXT or None,
+        persona=_build_persona(question),
+        budget=_build_agent_limits(question),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        secret=endpoint.api_key,
         log=log.line,
         debug=valves.DEBUG,
-        on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
+        on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
+    )
+
+
+def _build_persona(question: AgentInput) -> Persona:
+    """Return who the agent is: the request decides before the valves."""
+    valves = question.valves
+    return Persona(
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+    )
+
+
+def _build_agent_limits(question: AgentInput) -> AgentLimits:
+    """Return when the agent has to answer."""
+    valves = question.valves
+    return AgentLimits(
+        iterations=clamp_number(
+            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        ),
+        seconds=valves.MAXIMUM_SECONDS,
+        tokens=valves.MAXIMUM_TOKENS,
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=default_seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
     )
 
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
-    given = question.body.get(name)
-    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return default if given is None else read_bool(name, given)
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
 
 
 def read_api_key(valves: Valves) -> str:
@@ -217,6 +279,10 @@ def read_api_key(valves: Valves) -> str:
 
 
 def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
     key = reveal_secret(valves.API_KEY, "API_KEY")
     return key or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -246,40 +312,62 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if given is not None:
-        return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    raise valve_error(problem, example, place="the valves of this pipeline")
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if headers is None:
+        raise valve_error(
+            "EXTRA_HEADERS is not a JSON object of texts",
+            '{"X-Team": "blue"}',
+            place=THIS_PLACE,
+        )
+    return {
+        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
+    }
 
 
 def _build_run_limits(valves: Valves) -> Limits:
+    """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
     timeouts = Timeouts(
-        connect=valves.CONNECT_TIMEOUT_SECONDS,
-        first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-        idle=valves.IDLE_TIMEOUT_SECONDS,
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
     )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    valves, caller = question.valves, question.caller
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    most = valves.COMPACTION_TOKENS
-    window = model.facts.context or 2 * most
-    threshold = max(min(most, window // 2), 1000)  # the API refuses less
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = most and not endpoint.is_azure
-    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
-        stream=streams and valves.ENABLE_STREAM,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults={
             **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": compaction if compacts else None,
+            "context_management": _build_compaction(question, endpoint),
         },
     )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    valves = question.valves
+    threshold = valves.COMPACTION_TOKENS
+    if threshold == 0 or endpoint.is_azure:
+        return None
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    window = model.facts.context_window
+    if window:
+        threshold = min(threshold, window // 2)
+    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
+    return [{"type": "compaction", "compact_threshold": threshold}]

@@ -26,19 +26,11 @@ from openai_responses.json_input import clamp_number
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
     "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
     "COMPACTION_TOKENS": (0, 10_000_000),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
 }
 
 
@@ -59,7 +51,7 @@ class Valves(BaseModel):
         f"`{DEFAULT_BASE_URL}`.",
     )
     ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+        default="", description="Organization to bill. Example: `org-abc`."
     )
     PROJECT: str = Field(
         default="", description="Project to bill. Example: `proj_abc`."
@@ -93,7 +85,7 @@ class Valves(BaseModel):
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only.",
+        "organizations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
@@ -101,7 +93,7 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organisation that "
+        description="Stream answers from the API. Turn it off for an organization that "
         "may not stream.",
     )
 
@@ -148,17 +140,6 @@ class Valves(BaseModel):
         "off, only the answer is shown.",
     )
 
-    # The request
-
-    REQUEST_MAY_SET: str = Field(
-        default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
-        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules. Example: `context, verbosity`.",
-    )
-
     # Tools that run in this pipeline
 
     SANDBOX: bool = Field(
@@ -167,20 +148,11 @@ class Valves(BaseModel):
         "network. If no sandbox works on this server, the log says why and no tool is "
         "offered.",
     )
-    SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox."
-    )
-    SANDBOX_MEMORY_MB: int = Field(
-        default=512,
-        description="Memory of one run, for all its processes.",
-    )
-    SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat."
-    )
-    SANDBOX_WHEELS: str = Field(
+    SANDBOX_OPTIONS: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported in the "
-        "sandbox. Example: `/srv/wheels`.",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `wheels` (a folder of packages to import). Example: "
+        '`{"seconds": 60, "wheels": "/srv/wheels"}`.',
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
@@ -189,9 +161,9 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of the account of Open WebUI that owns files which tools make, "
-        "and, if it is an administrator's, reads attached ones. Example: "
-        "`env:OPEN_WEBUI_API_KEY`.",
+        description="Key of an account of Open WebUI. Files of tools are stored for its "
+        "owner alone; an administrator's key reads the attached files of everybody. "
+        "Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
@@ -203,9 +175,10 @@ class Valves(BaseModel):
         default=True,
         description="Let the model call several tools at once.",
     )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120,
-        description="Time limit of one call of a tool that runs here.",
+    TOOL_TIMEOUTS: str = Field(
+        default="default: 120",
+        description="Time limits of tool calls in seconds, by name or pattern. Example: "
+        "`default: 120, python_execute: 300`.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
@@ -244,23 +217,6 @@ class Valves(BaseModel):
 
     # The network
 
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5.",
-    )
-    CONNECT_TIMEOUT_SECONDS: int = Field(
-        default=30,
-        description="Time limit for opening a connection.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may take to begin its answer, 30 to 900.",
-    )
-    IDLE_TIMEOUT_SECONDS: int = Field(
-        default=300,
-        description="How long the API may send nothing within an answer, 30 to 900.",
-    )
     VERIFY_SSL: bool = Field(
         default=True,
         description="Check the server's certificate. Turn it off only for a test.",
@@ -278,12 +234,18 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
-    # The log
+    # Log and the rest
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
         "without secrets.",
+    )
+    EXPERT_JSON: str = Field(
+        default="",
+        description="A JSON object of settings that hardly any server needs, such as "
+        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
+        'them). Example: `{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -291,6 +253,7 @@ class Valves(BaseModel):
     def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
+        """Return a value that is valid, whatever was stored."""
         name = str(about.field_name)
         default = cls.model_fields[name].default
         if name in _VALVE_RANGES:
@@ -305,14 +268,17 @@ class Valves(BaseModel):
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         """Give an unset text as null: Open WebUI's page saves no empty field."""
-        return {name: None if v == "" else v for name, v in serialize(self).items()}
+        values = serialize(self)
+        return {name: None if value == "" else value for name, value in values.items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
+        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
+        """Return headers with their values in a form that may be shown."""
         return seal_values(value)

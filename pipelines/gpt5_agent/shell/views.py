@@ -22,6 +22,7 @@ from gpt5_agent.events import (
     StepEnded,
     StepStarted,
     ToolCallRequested,
+    plural,
 )
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
@@ -45,55 +46,94 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    return {"execution_metadata": metadata.wire()} if metadata else {}
+    """Return the field of a result that holds the metadata; empty without any."""
+    if metadata is None:
+        return {}
+    return {"execution_metadata": metadata.wire()}
 
 
 def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
-    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    if not isinstance(event, ToolOutput):
+        return
+    images = [
+        {"type": "image_url", "image_url": {"url": url}}
+        for url in event.card.get("images", ())
+    ]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
 def _read_note(event: RunEvent) -> str:
-    """Return what a person reads of the files of a tool."""
-    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
-    return "\n\n".join(notes)
+    """Return what a person reads of the files of a tool; empty for other events."""
+    if not isinstance(event, ToolOutput):
+        return ""
+    return "\n\n".join(event.card.get("notes", ()))
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
+    """Return a text of the context as a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        data = chunk["event"]["data"]
-        data["source"]["url"] = data["metadata"][0]["source"] = source.url
+        shown = chunk["event"]["data"]
+        shown["source"]["url"] = source.url
+        # `[1]` in a text refers to the first distinct value of this key.
+        shown["metadata"][0]["source"] = source.url
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
+    """Return the last line above the answer: what it took, how many notes there are."""
     line = metadata.describe()
-    if notes:
-        line += f", {notes} note{'s'[: notes != 1]}"
+    if note_count:
+        line = f"{line}, {plural(note_count, 'note')}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
-def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
-    data = {"description": line, "done": True, "action": action, **more}
-    return host_event("status", data)
+def _build_status_chunk(line: str, action: str, fields: Mapping[str, Any]) -> Chunk:
+    """Return a line above the answer; the host stores its `fields` with it."""
+    return host_event(
+        "status", {"description": line, "done": True, "action": action, **fields}
+    )
 
 
 def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
-    step = event.step if isinstance(event, StepEnded) else event
-    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
-    detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
-        data = {**fields, "parent": step.parent, "status": "start", **detail}
-        return host_event("agent:log", data)
-    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
-    tokens = {"tokens": event.usage.total} if event.usage else {}
-    more = {**fields, **tokens, **detail}
-    return _build_status_chunk(format_step(event), "agent_log", more)
+        return host_event("agent:log", _build_started_step(event))
+    return _build_status_chunk(
+        format_step(event), "agent_log", _build_ended_step(event)
+    )
+
+
+def _build_started_step(step: StepStarted) -> dict[str, Any]:
+    """Return a step that begins as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": step.id,
+        "kind": step.kind,
+        "label": step.label,
+        "parent": step.parent,
+        "status": "start",
+    }
+    if step.detail:
+        fields["detail"] = step.detail
+    return fields
+
+
+def _build_ended_step(event: StepEnded) -> dict[str, Any]:
+    """Return a step that has ended as a JSON object."""
+    fields: dict[str, Any] = {
+        "id": event.step.id,
+        "kind": event.step.kind,
+        "label": event.step.label,
+        "status": "finish",
+        "seconds": round(event.seconds, 3),
+    }
+    if event.usage:
+        fields["tokens"] = event.usage.total
+    if event.detail:
+        fields["detail"] = event.detail
+    return fields
 
 
 class HostRenderer:
@@ -104,8 +144,11 @@ class HostRenderer:
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin, self._sign = origin, sign
-        self._first_place = self._note_count = 0
+        self._origin = origin
+        self._sign = sign
+        self._round_start = 0
+        """How many items were shown before the current round."""
+        self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -133,35 +176,44 @@ class HostRenderer:
 
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
-        items, ending = self._native.shown.items, self._run_end.ending
+        items = self._native.shown.items
+        ending = self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
-        early = error_chunk(ending.sentence) if ending.is_failure else {}
-        stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
+        if ending.is_failure:
+            result |= error_chunk(ending.sentence)
+        if items:
+            result["output"] = items
+        return result | _metadata_fields(self._metadata)
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if (
-            isinstance(event, StepStarted)
-            and event.kind == "round"
-            and not event.parent
-        ):
-            self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.shown.items)
+        """Remember where a round of the answer begins; tasks have rounds of their own."""
+        match event:
+            case StepStarted(kind="round", parent=""):
+                self._thoughts.begin_round(may_call=event.may_call)
+                self._round_start = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
-        self._note_count += isinstance(event, Status)
+        """Yield an event of the API's run, then the files of a tool."""
+        if isinstance(event, Status):
+            self._note_count += 1
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.shown.items)
-            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-            yield from self._native.render(ItemAdded(index, item))
-            yield from self._native.render(ItemDone(index, item, shown=note))
+        note = _read_note(event)
+        if note:
+            yield from self._render_note(note)
         yield from _build_image_chunks(event)
 
+    def _render_note(self, note: str) -> Iterator[Chunk]:
+        """Yield a note as if the model had said it; its index is no other item's."""
+        index = -1 - len(self._native.shown.items)
+        item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+        yield from self._native.render(ItemAdded(index, item))
+        yield from self._native.render(ItemDone(index, item, shown=note))
+
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        """Yield the events that people see, with their citations."""
         for event in events:
             for cited in self._citations.feed(event):
                 yield from self._native.render(cited)
@@ -172,24 +224,30 @@ class HostRenderer:
         If there is no thought, one is made where the host goes on, or where approvals
         for the chat have to be kept.
         """
-        place = self._thought_place()
-        if place is None and (event.goes_on or event.notes.get("allowed")):
+        thought_index = self._find_thought()
+        needs_carrier = event.continues or bool(event.notes.get("allowed"))
+        if thought_index is None and needs_carrier:
             yield from self._render_shown(self._thoughts.build_carrier())
-            place = self._thought_place()
-        if place is not None:
-            pairs = [
-                (item, self._thoughts.get_text(index)) for index, item in event.items
-            ]
-            details = write_details(
-                event.name, pairs, self._origin, event.notes, self._sign
-            )
-            thought = {**self._native.shown.items[place], "reasoning_details": details}
-            yield self._native.shown.end(place, thought)
+            thought_index = self._find_thought()
+        if thought_index is None:
+            return
+        items_and_texts = [
+            (item, self._thoughts.get_text(index)) for index, item in event.items
+        ]
+        details = write_details(
+            event.name, items_and_texts, self._origin, event.notes, self._sign
+        )
+        thought = self._native.shown.items[thought_index]
+        carrier = {**thought, "reasoning_details": details}
+        yield self._native.shown.end(thought_index, carrier)
 
-    def _thought_place(self) -> int | None:
+    def _find_thought(self) -> int | None:
+        """Return the index of the round's first thought among the items shown."""
         items = self._native.shown.items
-        places = range(self._first_place, len(items))
-        return next((place for place in places if is_reasoning(items[place])), None)
+        for index in range(self._round_start, len(items)):
+            if is_reasoning(items[index]):
+                return index
+        return None
 
 
 class ClientRenderer:
@@ -218,7 +276,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if note := _read_note(event):
+                note = _read_note(event)
+                if note:
                     yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
@@ -230,6 +289,7 @@ class ClientRenderer:
         return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
+        """Keep what a result consists of."""
         match shown:
             case ItemDone() | ToolOutput():
                 self._items[shown.output_index] = shown.item

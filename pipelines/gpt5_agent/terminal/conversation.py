@@ -93,7 +93,7 @@ async def _start_listeners(
 ) -> None:
     """Start the listeners, to be stopped at the end."""
     listeners: list[tuple[Listener, AgentContext]] = [
-        (StdinListener(ended=terminal.end), KeyboardContext(terminal))
+        (StdinListener(on_end=terminal.end), KeyboardContext(terminal))
     ]
     if options.listen is not None:
         token = os.environ.get(_TOKEN_VARIABLE, "").strip()
@@ -111,11 +111,15 @@ async def _start_listeners(
 
 def _parse_valves(settings: Sequence[str]) -> Valves:
     """Return the valves; raises InvalidRequest for one that does not exist."""
-    given = dict(setting.partition("=")[::2] for setting in settings)
-    unknown = ", ".join(sorted(given.keys() - Valves.model_fields.keys()))
+    values: dict[str, str] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        values[name] = value
+    unknown = values.keys() - Valves.model_fields.keys()
     if unknown:
-        raise InvalidRequest(f"There is no valve named {unknown}.")
-    return Valves.model_validate(given)
+        names = ", ".join(sorted(unknown))
+        raise InvalidRequest(f"There is no valve named {names}.")
+    return Valves.model_validate(values)
 
 
 def _write_stdout(text: str) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.events import (
@@ -21,6 +22,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call, is_reasoning
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
 
@@ -55,35 +57,47 @@ def _format_arguments(arguments: Mapping[str, object]) -> str:
 
 def _replace_controls(text: str) -> str:
     """Return a text with nothing in it that a terminal obeys."""
-    return "".join(
-        each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for each in text
-    )
+    return "".join(map(_replace_control, text))
+
+
+def _replace_control(character: str) -> str:
+    """Return a character, or a sign in the place of one that a terminal obeys."""
+    if character.isprintable() or character in "\n\t":
+        return character
+    return "\N{REPLACEMENT CHARACTER}"
 
 
 def _format_run_event(event: RunEvent) -> Iterator[str]:
+    """Yield the lines of an event of the API's run; none for most of them."""
     match event:
         case ItemDone() if is_reasoning(event.item):
-            yield from (f"~ {text}" for text in _read_summary_texts(event.item))
+            for text in _read_summary_texts(event.item):
+                yield f"~ {text}"
         case ItemDone() if is_call(event.item):
-            given = event.item.get("arguments", event.item.get("input", ""))
-            yield f"* {event.item.get('name')} {given}"
+            arguments = event.item.get("arguments", event.item.get("input", ""))
+            yield f"* {event.item.get('name')} {arguments}"
         case ToolOutput():
-            output = event.item.get("output")
-            text = output if isinstance(output, str) else json.dumps(output)
-            sign = "!" if event.failed else "="
-            cut = "" if len(text) <= _MAX_OUTPUT_CHARACTERS else " [...]"
-            yield f"{sign} {text[:_MAX_OUTPUT_CHARACTERS]}{cut}"
+            yield _format_output(event)
         case Status():
             yield f"[{event.sentence}]"
         case RunDone() if event.ending.is_failure:
             yield f"[{event.ending.sentence}]"
 
 
+def _format_output(event: ToolOutput) -> str:
+    """Return the line of an output; a long one is cut."""
+    output = event.item.get("output")
+    text = output if isinstance(output, str) else json.dumps(output)
+    if len(text) > _MAX_OUTPUT_CHARACTERS:
+        text = f"{text[:_MAX_OUTPUT_CHARACTERS]} [...]"
+    mark = "!" if event.failed else "="
+    return f"{mark} {text}"
+
+
 def _read_summary_texts(item: Item) -> Iterator[str]:
-    parts = item.get("summary")
-    for part in parts if isinstance(parts, list) else []:
-        text = part.get("text") if isinstance(part, Mapping) else None
+    """Yield the texts of a reasoning summary."""
+    for part in as_list(item.get("summary")):
+        text = as_mapping(part).get("text")
         if text:
             yield str(text)
 
@@ -91,8 +105,11 @@ def _read_summary_texts(item: Item) -> Iterator[str]:
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
 
-_PendingInput = tuple[str, asyncio.Future[None]]
-"""An input, with the future that is resolved once it is answered."""
+class _PendingInput(NamedTuple):
+    """An input, with the future that is resolved once it is answered."""
+
+    text: str
+    answered: asyncio.Future[None]
 
 
 class Terminal:
@@ -113,14 +130,20 @@ class Terminal:
         self._session = session
         self.on_ready_for_input()
         try:
-            while (pending := await self._inputs.get()) is not None:
-                text, answered = pending
-                await self._answer_input(session, text)
-                _set_answered(answered)
+            pending = await self._inputs.get()
+            while pending is not None:
+                await self._answer_input(session, pending.text)
+                _set_answered(pending.answered)
+                pending = await self._inputs.get()
         finally:
-            while not self._inputs.empty():
-                left = self._inputs.get_nowait()
-                _set_answered(left[1] if left else None)
+            self._drop_inputs()
+
+    def _drop_inputs(self) -> None:
+        """Let those go who wait for the answer to an input that nobody answers."""
+        while not self._inputs.empty():
+            pending = self._inputs.get_nowait()
+            if pending is not None:
+                _set_answered(pending.answered)
 
     async def _answer_input(self, session: Session, text: str) -> None:
         """Wait until an input is answered, or its answer is stopped."""
@@ -195,7 +218,7 @@ class Terminal:
 
     def _queue_input(self, text: str) -> asyncio.Future[None]:
         answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._inputs.put_nowait((text, answered))
+        self._inputs.put_nowait(_PendingInput(text, answered))
         return answered
 
     def _answer(self, approved: bool) -> None:
@@ -220,6 +243,7 @@ class KeyboardContext:
         self._terminal.receive_line(text)
 
 
-def _set_answered(answered: asyncio.Future[None] | None) -> None:
-    if answered is not None and not answered.done():
+def _set_answered(answered: asyncio.Future[None]) -> None:
+    """Let whoever waits for an answer go on; they may have left."""
+    if not answered.done():
         answered.set_result(None)

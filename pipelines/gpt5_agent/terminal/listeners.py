@@ -5,6 +5,7 @@ import hmac
 import os
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from functools import partial
 
 from aiohttp import web
 
@@ -15,13 +16,15 @@ _MAX_LINE_CHARACTERS = 1024 * 1024
 
 
 class StdinListener:
-    """Passes on line after line of a file; calls `ended` when there are no more."""
+    """Passes on line after line of a file; calls `on_end` when there are no more."""
 
     name = "stdin"
 
-    def __init__(self, descriptor: int = 0, ended: Callable[[], object] = str) -> None:
+    def __init__(
+        self, descriptor: int = 0, on_end: Callable[[], object] | None = None
+    ) -> None:
         """Read nothing yet."""
-        self._on_end = ended
+        self._on_end = on_end
         self._descriptor = descriptor
         self._decoder = getincrementaldecoder("utf-8")("replace")
         self._partial_line = ""
@@ -47,28 +50,35 @@ class StdinListener:
     def _read(self) -> bool:
         """Take what is there; returns whether more can come."""
         piece = os.read(self._descriptor, _LISTENER_READ_BYTES)
-        text = self._partial_line + self._decoder.decode(piece, not piece)
-        *lines, self._partial_line = text.split("\n")
-        if not piece or len(self._partial_line) > _MAX_LINE_CHARACTERS:
+        is_at_end = not piece
+        text = self._partial_line + self._decoder.decode(piece, is_at_end)
+        lines = text.split("\n")
+        self._partial_line = lines.pop()
+        if is_at_end or len(self._partial_line) > _MAX_LINE_CHARACTERS:
             lines.append(self._partial_line)
             self._partial_line = ""
-        for line in filter(None, map(str.strip, lines)):
-            self._lines.put_nowait(line)
-        if not piece:
+        for line in lines:
+            if line.strip():
+                self._lines.put_nowait(line.strip())
+        if is_at_end:
             self._lines.put_nowait(None)
             asyncio.get_running_loop().remove_reader(self._descriptor)
-        return bool(piece)
+        return not is_at_end
 
     async def _emit(self, context: AgentContext) -> None:
-        while (line := await self._lines.get()) is not None:
+        """Pass on the lines, then call `on_end`."""
+        line = await self._lines.get()
+        while line is not None:
             await context.emit_input(line)
-        self._on_end()
+            line = await self._lines.get()
+        if self._on_end is not None:
+            self._on_end()
 
 
 class HttpListener:
     """Passes on what those who have the token post to `/input` on this machine.
 
-    Port 0 takes a free one, which `address` tells once it listens.
+    Port 0 takes a free one, which `address` names once it listens.
     """
 
     name = "http"
@@ -83,16 +93,13 @@ class HttpListener:
 
     async def on_start(self, context: AgentContext) -> None:
         """Listen on 127.0.0.1 alone; raises OSError where the port is taken."""
-
-        async def take(request: web.Request) -> web.Response:
-            return await self._receive_post(request, context)
-
         app = web.Application(client_max_size=_LISTENER_READ_BYTES)
-        app.router.add_post("/input", take)
+        app.router.add_post("/input", partial(self._receive_post, context))
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
-        self.address = "http://{}:{}/input".format(*self._runner.addresses[0])
+        host, port = self._runner.addresses[0][:2]
+        self.address = f"http://{host}:{port}/input"
 
     async def on_stop(self) -> None:
         """Release the port; drop inputs that are not answered yet."""
@@ -102,10 +109,13 @@ class HttpListener:
             await self._runner.cleanup()
 
     async def _receive_post(
-        self, request: web.Request, context: AgentContext
+        self, context: AgentContext, request: web.Request
     ) -> web.Response:
-        given = request.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(errors="replace"), self._expected):
+        """Take an input; the answer to the post does not wait for the agent's."""
+        authorization = request.headers.get("Authorization", "").encode(
+            errors="replace"
+        )
+        if not hmac.compare_digest(authorization, self._expected):
             return web.Response(status=401, text="The token is not the right one.")
         try:
             text = (await request.text()).strip()

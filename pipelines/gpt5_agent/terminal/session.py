@@ -13,7 +13,7 @@ from typing import Any
 from gpt5_agent.agent.loop import MakeProvider, run_agent
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
-from gpt5_agent.ports import UserInterface, notify_interface
+from gpt5_agent.ports import UserInterface, ignore, notify_interface
 from gpt5_agent.request import AgentRequest, Message
 from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
@@ -37,7 +37,7 @@ class Session:
         self,
         request: AgentRequest,
         interface: UserInterface,
-        show: Callable[[AgentEvent], object] = repr,
+        show: Callable[[AgentEvent], object] = ignore,
         make_provider: MakeProvider = ResponsesProvider,
     ) -> None:
         """Repeat `request` for each input; `show` gets every event."""
@@ -103,23 +103,30 @@ class Session:
             case RoundEnded():
                 return [self._build_answer(event)]
             case ToolOutput():
-                item = event.item
-                output = {"tool_call_id": item["call_id"], "content": item["output"]}
-                return [{"role": "tool", **output}]
+                return [
+                    {
+                        "role": "tool",
+                        "tool_call_id": event.item["call_id"],
+                        "content": event.item["output"],
+                    }
+                ]
         return []
 
     def _build_answer(self, ended: RoundEnded) -> Message:
+        """Return an answer of the model as Open WebUI would send it back."""
         items = [item for _, item in ended.items]
-        texts = [message_text(i) for i in items if item_type(i) == "message"]
+        texts = [message_text(item) for item in items if item_type(item) == "message"]
         family = resolve_model(self._request.model).family
         origin = origin_at(family, self._request.endpoint)
-        pairs = [(item, message_text(item)) for item in items]
-        calls = [chat_tool_call(item) for item in items if is_call(item)]
-        return {
+        items_and_texts = [(item, message_text(item)) for item in items]
+        message: dict[str, Any] = {
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
             "reasoning_details": write_details(
-                ended.name, pairs, origin, ended.notes, self._request.sign
+                ended.name, items_and_texts, origin, ended.notes, self._request.sign
             ),
-            **({"tool_calls": calls} if calls else {}),
         }
+        calls = [chat_tool_call(item) for item in items if is_call(item)]
+        if calls:
+            message["tool_calls"] = calls
+        return message

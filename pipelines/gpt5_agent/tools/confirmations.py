@@ -38,8 +38,16 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_name(name: str) -> list[str]:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+    """Return the words of a name, in small letters: `deleteFile` has two."""
+    spaced = ""
+    for character in name:
+        if character.isupper():
+            spaced += f" {character.lower()}"
+        elif character.isalnum():
+            spaced += character
+        else:
+            spaced += " "
+    return spaced.split()
 
 
 _TARGET_WORD = re.compile(
@@ -51,11 +59,17 @@ _TARGET_WORD = re.compile(
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that say what a tool works on."""
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+        if value is not None and _names_target(name)
     }
+
+
+def _names_target(name: str) -> bool:
+    """Say whether a word of an argument's name is one for a target."""
+    return any(_TARGET_WORD.fullmatch(word) for word in _split_name(name))
 
 
 MAX_QUESTIONS = 3
@@ -66,16 +80,18 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_ALLOW = "Allow"
+_ALLOW_CHAT = "Allow for this chat"
+_DENY = "Deny"
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of an approval of a call; its place is a call's id or a chat."""
-    call = [place, name, _without_nulls(arguments)]
+def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+    call = [scope, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -87,7 +103,8 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
-    name, arguments = str(call["name"]), parse_arguments(call)
+    name = str(call["name"])
+    arguments = parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = _describe_coverage(name, arguments) if chat else ""
@@ -97,15 +114,17 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
 def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
     """Return what an approval for the chat allows; empty if it cannot be shown."""
     target = _find_target(arguments)
-    shown = json.dumps(target, ensure_ascii=False, default=str)
-    given = f"with {shown}" if target else "whatever it is given"
-    text = f"Make every call of {name} in this chat, {given}."
+    if target:
+        condition = f"with {json.dumps(target, ensure_ascii=False, default=str)}"
+    else:
+        condition = "whatever it is given"
+    text = f"Make every call of {name} in this chat, {condition}."
     return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = list(map(_build_question, requests))
+    questions = [_build_question(request) for request in requests]
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
     arguments = {"questions": questions, "allow_other": False}
@@ -160,31 +179,39 @@ def _without_nulls(value: Any) -> Any:
     """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
-            key: _without_nulls(one) for key, one in value.items() if one is not None
+            key: _without_nulls(inner)
+            for key, inner in value.items()
+            if inner is not None
         }
-    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_nulls(inner) for inner in value]
+    return value
 
 
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
+    """Return a question in the form of the host's `ask_user`."""
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    # The page recommends the first (tools/builtin.py, ask_user).
+    options = [
+        {"label": _DENY, "description": "Do not make this call."},
+        {"label": _ALLOW, "description": "Make this call, once."},
+    ]
     if request.coverage:
-        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
-    deny = [{"label": _DENY, "description": "Do not make this call."}]
+        options.append({"label": _ALLOW_CHAT, "description": request.coverage})
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
-        "options": deny + allow,
+        "options": options,
         "allow_other": False,
     }
 
 
 def _truncate_question(text: str) -> str:
+    """Return a text that the host shows whole, with a note if it was cut."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -196,13 +223,17 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
+    """Return the confirmation ids of the questions in a call of `ask_user`."""
     text = as_mapping(call.get("function")).get("arguments")
     rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
 def _read_decision(answer: object) -> Decision:
+    """Return the decision of an answer, which is an option or its label."""
     label = answer.get("label") if isinstance(answer, Mapping) else answer
     if label == _ALLOW:
         return "once"
-    return "chat" if label == _ALLOW_CHAT else "deny"
+    if label == _ALLOW_CHAT:
+        return "chat"
+    return "deny"

@@ -61,14 +61,17 @@ class _ResultPart(NamedTuple):
 
 def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     """Return whether a tool failed, and its parts; raises InvalidRequest."""
-    failed, content = False, result
+    failed = False
+    content = result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
-        failed, content = result.get("isError") is True, result["content"]
+        failed = result.get("isError") is True
+        content = result["content"]
     rows = as_list(content)
-    if rows and all(map(_is_part, rows)):
-        return failed, list(map(_convert_part, rows))
-    text = result if isinstance(result, str) else _format_response(result)
-    return failed, [_ResultPart(text)]
+    if rows and all(_is_part(row) for row in rows):
+        return failed, [_convert_part(row) for row in rows]
+    if isinstance(result, str):
+        return failed, [_ResultPart(result)]
+    return failed, [_ResultPart(_format_response(result))]
 
 
 def _is_part(row: object) -> bool:
@@ -76,11 +79,14 @@ def _is_part(row: object) -> bool:
 
 
 def _format_response(value: object) -> str:
+    """Return a value that is no text as the model reads it."""
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
 def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
-    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
+    """Convert a part of one of the known types; raises InvalidRequest."""
+    name = _read_text_field(part, "name")
+    media_type = _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -92,29 +98,30 @@ def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
         case "image_link":
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "image":
-            mime = mime or "image/png"
-    return _build_file_part(_decode_base64(part.get("data")), mime, name)
+            media_type = media_type or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), media_type, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
     return str(part.get(key) or "")
 
 
-def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
+def _build_file_part(content: bytes, media_type: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page and to the model, or it is a file."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
-    own = shorten_name(basename(name)) or "file"
-    kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind not in _IMAGE_SIGNATURES:
-        return _ResultPart("", file=_ToolFile(own, kind, content))
-    begin = _IMAGE_SIGNATURES[kind]
-    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    seen = url if begin and content.startswith(begin) else ""
-    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
+    file_name = shorten_name(basename(name)) or "file"
+    media_type = media_type or guess_type(file_name)[0] or "application/octet-stream"
+    if media_type not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(file_name, media_type, content))
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    signature = _IMAGE_SIGNATURES[media_type]
+    is_readable = signature is not None and content.startswith(signature)
+    return _ResultPart(_IMAGE_SENT_TEXT, image=url, seen=url if is_readable else "")
 
 
 def _decode_base64(data: object) -> bytes:
+    """Return bytes, or those of a base64 text; raises InvalidRequest."""
     if isinstance(data, bytes):  # a tool of this program
         return data
     try:
@@ -125,10 +132,13 @@ def _decode_base64(data: object) -> bytes:
 
 def _quote_text(content: bytes) -> str:
     """Return a short text as a block of code; empty for anything else."""
-    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
-    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+    if not content or len(content) > _MAX_SHOWN_BYTES:
         return ""
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    text = content.decode("utf-8", "replace")
+    if "\0" in text or "\N{REPLACEMENT CHARACTER}" in text:
+        return ""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"\n\n{fence}\n{text}\n{fence}"
 
 
@@ -157,23 +167,39 @@ class OwnTools:
         texts: list[str] = []
         notes: list[str] = []
         for part in parts:
-            text, note = part.text, ""
-            if part.file:
-                text, note = await self._give_file(part.file, len(notes))
+            if part.file is None:
+                texts.append(part.text)
+                continue
+            text, note = await self._give_file(part.file, len(notes))
             texts.append(text)
-            notes += [note] * bool(note)
-        images = [part.image for part in parts if part.image]
-        card = {"images": images, "notes": notes}
-        text = "\n".join(texts)
-        seen = list(filter(None, map(self._build_image, parts)))
-        output = [{"type": "input_text", "text": text}, *seen] if seen else text
-        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+            if note:
+                notes.append(note)
+        output = self._build_output("\n".join(texts), parts)
+        return ToolResult(output, failed, _build_card(parts, notes))
 
-    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
-        """Return what the model and the user read of a file; store it if possible."""
-        if given >= _MAX_FILES:
+    def _build_output(
+        self, text: str, parts: Sequence[_ResultPart]
+    ) -> str | list[Item]:
+        """Return what the model gets: a text, with pictures if it may see any."""
+        images = [part.seen for part in parts if part.seen and self._may_see(part.seen)]
+        if not images:
+            return text
+        return [
+            {"type": "input_text", "text": text},
+            *(
+                {"type": "input_image", "detail": "auto", "image_url": url}
+                for url in images
+            ),
+        ]
+
+    async def _give_file(self, file: _ToolFile, file_count: int) -> tuple[str, str]:
+        """Return what the model and the user read of a file; store it if possible.
+
+        `file_count` files of the call went to the user already.
+        """
+        if file_count >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
-        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        name = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)  # as Markdown shows it
         text = (
             f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
         )
@@ -184,17 +210,26 @@ class OwnTools:
         except HostFileError as refused:
             quoted = _quote_text(file.content)
             end = " The user is shown its text instead." if quoted else ""
-            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            note = f"{name} could not be stored as a file: {refused}{quoted}"
             return f"{text} could not be sent to the user: {refused}{end}", note
-        return f"{text} is sent to the user.", f"[{shown}]({path})"
+        return f"{text} is sent to the user.", f"[{name}]({path})"
 
-    def _build_image(self, part: _ResultPart) -> Item | None:
-        """Return a picture for the model; None if it has seen enough of them."""
-        self._images_left -= bool(part.seen)
-        self._characters_left -= len(part.seen)
-        if not part.seen or min(self._images_left, self._characters_left) < 0:
-            return None
-        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
+    def _may_see(self, url: str) -> bool:
+        """Count a picture; say whether the model may still see one of its size."""
+        self._images_left -= 1
+        self._characters_left -= len(url)
+        return self._images_left >= 0 and self._characters_left >= 0
+
+
+def _build_card(parts: Sequence[_ResultPart], notes: Sequence[str]) -> dict[str, Any]:
+    """Return what the page shows beside a call."""
+    card: dict[str, Any] = {}
+    images = [part.image for part in parts if part.image]
+    if images:
+        card["images"] = images
+    if notes:
+        card["notes"] = list(notes)
+    return card
 
 
 def describe_tool(tool: Tool) -> Item:

@@ -32,17 +32,19 @@ def resolve_host_call(call: Item) -> Item:
     """
     if call.get("name") != CALL_TOOL:
         return call
-    given = parse_json_object(call.get("arguments")) or {}
-    name = given.get("tool_name")
-    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
+    arguments = parse_json_object(call.get("arguments")) or {}
+    if arguments.keys() != {"tool_name", "params"}:
         return call
+    if read_call_tool(arguments) is None:
+        return call
+    name = arguments["tool_name"]
     if not isinstance(name, str):
         return call
-    return {**call, "name": name, "arguments": given["params"]}
+    return {**call, "name": name, "arguments": arguments["params"]}
 
 
-_LONGEST_ID = 200
-"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+_MAX_ID_CHARACTERS = 200
+"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
@@ -53,9 +55,9 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     server.
     """
     names: list[str] = []
-    for place, sign in enumerate(name[:_LONGEST_ID]):
-        if sign == "_" and name[:place] in tool_ids:
-            prefix = name[: place + 1]
+    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        if character == "_" and name[:index] in tool_ids:
+            prefix = name[: index + 1]
             rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
             names += [rest, prefix + rest]  # the own name may begin like the id
     return names
@@ -149,13 +151,15 @@ class GuardedTools:
         return result
 
     def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Remember a call, so that it is not made again."""
         text = json.dumps(arguments, ensure_ascii=False, default=str)
         call = {"name": name, "arguments": text}
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
+        """Return a text that is the same for calls with the same effect."""
+        checked, _ = check_arguments(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -172,11 +176,15 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the text about the first value that is no option; empty without one."""
     properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(properties.get(name))
-        if options and value is not None and _option_text(value) not in options:
-            return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
     return ""
 
 
@@ -184,11 +192,13 @@ def _read_options(node: object) -> list[str]:
     """Return the allowed values: `enum` of JSON Schema, or `options`."""
     schema = as_mapping(node)
     options = schema.get("enum") or schema.get("options")
-    return list(map(_option_text, as_list(options)))
+    return [_option_text(option) for option in as_list(options)]
 
 
 def _option_text(value: Any) -> str:
     """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

@@ -44,16 +44,16 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class _BubblewrapProcess:
-    """One run; bubblewrap writes the id of the first process inside to `told`."""
+    """One run; bubblewrap writes the id of the first process inside to a pipe."""
 
-    def __init__(self, process: ChildProcess, told: int) -> None:
-        """Watch `process`; `told` is read when it is needed."""
+    def __init__(self, process: ChildProcess, info_pipe: int) -> None:
+        """Watch `process`; `info_pipe` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
-        self._info_descriptor = told
+        self._info_descriptor = info_pipe
         self._info = b""
         self._first_descriptor: int | None = None
-        os.set_blocking(told, False)
+        os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
         """Return the memory of the processes and of empty files.
@@ -63,12 +63,7 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                root = f"/proc/self/fd/{first}/root"
-                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
-                statuses = (f"{root}/proc/{number}/status" for number in numbers)
-                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
-                held = sum(map(_read_process_memory, statuses))
-                return held + sum(map(_estimate_inode_memory, folders))
+                return _measure_root(f"/proc/self/fd/{first}/root")
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -98,17 +93,32 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
+def _measure_root(root: str) -> int:
+    """Return the bytes that processes and files below the root of a sandbox hold."""
+    size = 0
+    for number in os.listdir(f"{root}/proc"):
+        if number.isdigit():
+            size += _read_process_memory(f"{root}/proc/{number}/status")
+    for name in _WRITABLE_FOLDERS:
+        size += _estimate_inode_memory(f"{root}/{name}")
+    return size
+
+
 def _read_process_memory(path: str) -> int:
+    """Return the bytes that a process holds, by its status file in `/proc`."""
     with (
         suppress(FileNotFoundError, ProcessLookupError),
         open(path, encoding="utf-8", errors="replace") as lines,
     ):
-        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
-        return 1024 * sum(map(int, sizes))
+        kilobytes = [
+            int(line.split()[1]) for line in lines if line.startswith(_MEMORY_FIELDS)
+        ]
+        return 1024 * sum(kilobytes)
     return 0  # it has just ended
 
 
 def _estimate_inode_memory(path: str) -> int:
+    """Return about how many bytes the files of a file system hold beside their content."""
     with suppress(FileNotFoundError):
         filesystem = os.statvfs(path)
         return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
@@ -139,21 +149,25 @@ class BubblewrapBackend:
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
             _open_seccomp_filter(platform.machine()) as rules,
-            _open_pipe() as (told, telling),
+            _open_pipe() as (info_pipe, info_end),
         ):
-            command += ["--seccomp", str(rules), "--info-fd", str(telling)]
+            command += ["--seccomp", str(rules), "--info-fd", str(info_end)]
             process = await start_process(
-                *(*command, str(self._python), "-I", "-c", program),
+                *command,
+                str(self._python),
+                "-I",
+                "-c",
+                program,
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=PIPE,
                 env={},
-                pass_fds=(rules, telling),
+                pass_fds=(rules, info_end),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return _BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the contents of the sandbox; the last option makes its root read-only."""
@@ -180,8 +194,14 @@ def find_interpreters() -> list[Path]:
     """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
-    found = [own, *([Path(system)] if system else [])]
-    return list(dict.fromkeys(path.resolve() for path in found if path.exists()))
+    candidates = [own]
+    if system:
+        candidates.append(Path(system))
+    interpreters: list[Path] = []
+    for path in candidates:
+        if path.exists() and path.resolve() not in interpreters:
+            interpreters.append(path.resolve())
+    return interpreters
 
 
 def _find_bwrap() -> str:
@@ -204,6 +224,7 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
     ends = os.pipe()
     try:
         yield ends
@@ -214,6 +235,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
     program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
@@ -252,11 +274,18 @@ _X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
-_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+_LOAD = 0x20
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+# linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_FIRST_ARGUMENT = 16
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | errno.EPERM
+_PASS = 0x7FFF0000
 
 
 def _build_seccomp_filter(machine: str) -> bytes:

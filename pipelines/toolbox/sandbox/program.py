@@ -37,8 +37,10 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
-NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
+NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
 
@@ -49,16 +51,16 @@ class Refused(Exception):
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         if kind == "folder":
-            os.mkdir(place)
+            os.mkdir(full_path)
         elif kind == "link":
-            os.symlink(rest, place)
+            os.symlink(rest, full_path)
         else:
-            with open(place, "wb") as file:
+            with open(full_path, "wb") as file:
                 copy(source, file, rest)
-            os.chmod(place, mode)
-            stamps[path] = stamp(os.lstat(place))
+            os.chmod(full_path, mode)
+            stamps[path] = stamp(os.lstat(full_path))
     return stamps
 
 
@@ -102,35 +104,38 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place, kind = os.path.join(WORK, path), kind_of(status)
+        full_path = os.path.join(WORK, path)
+        kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
-            self.manifest.append((kind, path, 0, os.readlink(place)))
+            self.manifest.append((kind, path, 0, os.readlink(full_path)))
         elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
-            os.chmod(place, mode)
+            os.chmod(full_path, mode)
             self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
             self.dropped.append(path)
-        files, disk = self.limits["files"], self.limits["disk"]
-        if len(self.manifest) > files:
-            raise Refused(f"it holds more than {files} files and folders")
-        if self.size > disk:
-            raise Refused(f"its files have more than {disk} bytes")
+        max_files = self.limits["files"]
+        if len(self.manifest) > max_files:
+            raise Refused(f"it holds more than {max_files} files and folders")
+        max_bytes = self.limits["disk"]
+        if self.size > max_bytes:
+            raise Refused(f"its files have more than {max_bytes} bytes")
         if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        found, offset = [], 0
+        changed = []
+        offset = 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 if self.stamps[path] != before.get(path):
-                    found.append((path, offset, size))
+                    changed.append((path, offset, size))
                 offset += size
-        return sorted(found)
+        return sorted(changed)
 
     def write(self, target: BufferedWriter) -> None:
         target.write(encode_line(self.manifest))
@@ -147,11 +152,11 @@ def encode_line(value: object) -> bytes:
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
-    place = os.path.normpath(os.path.join(WORK, path))
+    full_path = os.path.normpath(os.path.join(WORK, path))
     if follow:
-        real = os.path.realpath(place)
+        real = os.path.realpath(full_path)
     else:  # the link itself is meant
-        folder, name = os.path.split(place)
+        folder, name = os.path.split(full_path)
         real = os.path.join(os.path.realpath(folder), name)
     if os.path.commonpath((WORK, real)) != WORK:
         raise Refused(f"{path!r} is not in the workspace.")
@@ -160,20 +165,22 @@ def resolve_path(path: str, follow: bool = True) -> str:
 
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
-        found = sorted(entries, key=lambda one: one.name)
+        by_name = {entry.name: entry for entry in entries}
     listed = []
-    for entry in found[: request["limits"]["files"]]:
-        status = entry.stat(follow_symlinks=False)
+    for name in sorted(by_name)[: request["limits"]["files"]]:
+        status = by_name[name].stat(follow_symlinks=False)
         kind = kind_of(status)
-        size = {"size": status.st_size} if kind == "file" else {}
-        listed.append(dict(name=entry.name, kind=kind, **size))
-    return {"listed": listed, "more": len(found) - len(listed)}
+        row: dict = {"name": name, "kind": kind}
+        if kind == "file":
+            row["size"] = status.st_size
+        listed.append(row)
+    return {"listed": listed, "more": len(by_name) - len(listed)}
 
 
 def read_file(request: dict) -> dict:
     limit = request["limits"]["output"]
-    place = resolve_path(request["path"])
-    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+    full_path = resolve_path(request["path"])
+    with open(full_path, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
     whole = size <= limit
@@ -182,15 +189,15 @@ def read_file(request: dict) -> dict:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"given": os.path.relpath(place, WORK), "size": size}
+        return {"given": os.path.relpath(full_path, WORK), "size": size}
     return {"text": text, "whole": whole, "size": size}
 
 
 def write_file(request: dict) -> dict:
-    place = resolve_path(request["path"])
-    os.makedirs(os.path.dirname(place), exist_ok=True)
+    full_path = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(full_path), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
-    with open(place, "wb") as file:
+    with open(full_path, "wb") as file:
         file.write(content)
     return {"done": f"Wrote {len(content)} bytes."}
 
@@ -207,23 +214,26 @@ def make_folder(request: dict) -> dict:
 
 
 def remove(request: dict) -> dict:
-    place = resolve_path(request["path"], follow=False)
-    if place == WORK:
+    full_path = resolve_path(request["path"], follow=False)
+    if full_path == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
-    if os.path.isdir(place) and not os.path.islink(place):
-        remove_folder(place)
+    if os.path.isdir(full_path) and not os.path.islink(full_path):
+        remove_folder(full_path)
     else:
-        os.remove(place)
+        os.remove(full_path)
     return {"done": "Removed."}
 
 
 def remove_folder(folder: str) -> None:
-    for place, folders, files in os.walk(folder, topdown=False):
+    for parent, folders, files in os.walk(folder, topdown=False):
         for name in files:
-            os.remove(os.path.join(place, name))
+            os.remove(os.path.join(parent, name))
         for name in folders:
-            inner = os.path.join(place, name)
-            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+            inner = os.path.join(parent, name)
+            if os.path.islink(inner):
+                os.remove(inner)
+            else:
+                os.rmdir(inner)
     os.rmdir(folder)
 
 
@@ -275,7 +285,8 @@ class ChildJob:
         try:
             while True:
                 child, code = os.wait()
-                status = code if child == self.child else status
+                if child == self.child:
+                    status = code
         except ChildProcessError:
             pass
         for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
@@ -358,13 +369,13 @@ def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
-        told = json.dumps({"json": value}, allow_nan=False)
+        text = json.dumps({"json": value}, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        told = json.dumps({"repr": repr(value)})
-    if len(told) > limit:  # a character of the repr may take twelve in JSON
-        told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
+        text = json.dumps({"repr": repr(value)})
+    if len(text) > limit:  # a character of the repr may take twelve in JSON
+        text = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
     with open(RESULT, "w") as target:
-        target.write(told)
+        target.write(text)
 
 
 def set_limits(limits: dict) -> None:
@@ -379,9 +390,11 @@ def set_limits(limits: dict) -> None:
         ("CORE", 0),
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, most = resource.getrlimit(kind)
-        least = limit if most == resource.RLIM_INFINITY else min(limit, most)
-        resource.setrlimit(kind, (least, least))
+        _, hard_limit = resource.getrlimit(kind)
+        lowest = limit
+        if hard_limit != resource.RLIM_INFINITY:
+            lowest = min(limit, hard_limit)
+        resource.setrlimit(kind, (lowest, lowest))
 
 
 def describe(_: dict) -> dict:

@@ -48,6 +48,7 @@ class SandboxReply(NamedTuple):
 
 
 def _max_line_bytes(limits: SandboxLimits) -> int:
+    """Return how long the JSON line of an answer may be: three outputs, and names."""
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
@@ -62,13 +63,17 @@ def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
             return None
         archive = file.tell()
         has_archive = bool(file.readline())
-        begin, end = file.tell(), path.stat().st_size
+        begin = file.tell()
+        end = path.stat().st_size
     changed = tuple(_read_file_slices(answer.get("changed"), begin, end))
     return SandboxReply(answer, archive if has_archive else None, changed)
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    for entry in changed if isinstance(changed, list) else ():
+    """Yield the files that a reply names, if they lie between `begin` and `end`."""
+    if not isinstance(changed, list):
+        return
+    for entry in changed:
         match entry:
             case [str(name), int(offset), int(size)]:
                 if offset >= 0 and size >= 0 and begin + offset + size <= end:
@@ -111,22 +116,21 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = (
-            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
-        )
-        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
-        self._processes.add(cell)
-        talk = _SandboxRun(cell, self._limits)
+        fields = {**request, "limits": self._limits._asdict()}
+        line = json.dumps(fields).encode() + b"\n"
+        process = await self._backend.start(SANDBOX_PROGRAM, self._limits)
+        self._processes.add(process)
+        run = _SandboxRun(process, self._limits)
         try:
             if self._is_stopped:
                 raise SandboxReplyMissing("it was closed")
-            await talk.communicate(line, archive, spool)
+            await run.communicate(line, archive, spool)
         finally:
-            self._processes.discard(cell)
-            await talk.end()
+            self._processes.discard(process)
+            await run.end()
         reply = _read_reply(spool, self._limits)
         if reply is None:
-            raise SandboxReplyMissing(talk.stderr_text())
+            raise SandboxReplyMissing(run.stderr_text())
         return reply
 
     async def check_confinement(self, spool: Path) -> None:
@@ -141,8 +145,9 @@ class Sandbox:
         except SandboxReplyMissing as silent:
             reason = str(silent) or "a first run gave no answer"
             raise SandboxUnavailable(reason) from None
-        if holes := list(_find_confinement_gaps(reply.answer)):
-            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
+        gaps = list(_find_confinement_gaps(reply.answer))
+        if gaps:
+            raise SandboxUnavailable(f"it does not confine {', '.join(gaps)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -152,16 +157,18 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
+    """One request to a sandbox that runs, and its answer."""
 
-    def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
-        process = cell.process
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        self._process, self._limits = cell, limits
-        self._stdin, self._stdout = process.stdin, process.stdout
-        self._stderr = process.stderr
+    def __init__(self, sandbox: SandboxProcess, limits: SandboxLimits) -> None:
+        child = sandbox.process
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        self._process = sandbox
+        self._limits = limits
+        self._stdin = child.stdin
+        self._stdout = child.stdout
+        self._stderr = child.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
         self._stderr_task = asyncio.create_task(self._read_stderr())
@@ -172,38 +179,45 @@ class _SandboxRun:
         """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
-        answering = asyncio.create_task(self._read_stdout(spool))
-        telling = asyncio.create_task(_send_request(self._stdin, line, archive))
-        self._tasks = [answering, telling]
-        while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
+        reading = asyncio.create_task(self._read_stdout(spool))
+        sending = asyncio.create_task(_send_request(self._stdin, line, archive))
+        self._tasks = [reading, sending]
+        await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
             self._check_memory()
-        answering.result()
+            await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
+        reading.result()
 
     def _check_memory(self) -> None:
-        most = self._limits.memory
+        """Raise RunStopped if the sandbox holds more memory than it may."""
+        max_bytes = self._limits.memory
         try:
             size = self._process.measure_memory()
         except PermissionError:
             raise RunStopped("its memory cannot be read on this server") from None
-        if size > most:
+        if size > max_bytes:
             raise RunStopped(
-                f"its processes and files held more than {most} bytes of memory"
+                f"its processes and files held more than {max_bytes} bytes of memory"
             )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
+        """Store the answer in a file; raises RunStopped if it is too long."""
+        bytes_left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
-            while piece := await self._stdout.read(_READ_BYTES):
-                left -= file.write(piece)
-                if left < 0:
+            piece = await self._stdout.read(_READ_BYTES)
+            while piece:
+                bytes_left -= file.write(piece)
+                if bytes_left < 0:
                     raise RunStopped("it wrote more than fits into the workspace")
+                piece = await self._stdout.read(_READ_BYTES)
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
-            if not (piece := await self._stderr.read(_STDERR_BYTES)):
+            piece = await self._stderr.read(_STDERR_BYTES)
+            if not piece:
                 return
             self._stderr_text += piece
 
@@ -230,19 +244,28 @@ class _SandboxRun:
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
+    """Send the request, then the stored workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
-            with archive.path.open("rb") as file:
-                file.seek(archive.start)
-                while piece := file.read(_READ_BYTES):
-                    stdin.write(piece)
-                    await stdin.drain()
+            await _send_archive(stdin, archive)
         await stdin.drain()
         stdin.close()
 
 
+async def _send_archive(stdin: StreamWriter, archive: WorkspaceArchive) -> None:
+    """Send a stored workspace piece by piece."""
+    with archive.path.open("rb") as file:
+        file.seek(archive.start)
+        piece = file.read(_READ_BYTES)
+        while piece:
+            stdin.write(piece)
+            await stdin.drain()
+            piece = file.read(_READ_BYTES)
+
+
 async def _drain(stream: StreamReader) -> None:
+    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -256,9 +279,10 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
+def _find_confinement_gaps(confinement: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of what a sandbox does not confine as it has to."""
     for name, value in _EXPECTED_CONFINEMENT.items():
-        if found.get(name) != value:
+        if confinement.get(name) != value:
             yield name
-    if not found.get("user"):
+    if not confinement.get("user"):
         yield "user"

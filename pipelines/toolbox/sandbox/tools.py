@@ -94,12 +94,13 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
     """Return the request to the sandbox; raises _SandboxCallFailed."""
     if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
-    for key, value in given.items():
+    _, properties = _TOOLS[name]
+    values = {key: arguments.get(key) for key in properties}
+    for key, value in values.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
-    return {"operation": operation, **given}
+    operation = "run" if "code" in values else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **values}
 
 
 _STOP_SENTENCES = {
@@ -137,8 +138,8 @@ def _build_sandbox_result(
         case {"text": str(text)}:
             return SandboxResult(f"{text}\n\n{notes}" if notes else text)
         case {"given": _, "size": size}:
-            told = f"It is no text; the user is shown the file of {size} bytes."
-            return SandboxResult(told, files=files)
+            text = f"It is no text; the user is shown the file of {size} bytes."
+            return SandboxResult(text, files=files)
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
@@ -146,28 +147,36 @@ def _build_sandbox_result(
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
+    """Return what the model reads of a run, as JSON."""
     answer = reply.answer
-    told = {
+    report = {
         "stdout": answer["stdout"],
         "stderr": answer["stderr"],
         "result": _read_result_value(answer["result"]),
         "files": [part.name for part in reply.changed],
     }
-    return _dump_json({**told, "note": notes} if notes else told)
+    if notes:
+        report["note"] = notes
+    return _dump_json(report)
 
 
 def _read_result_value(result: object) -> object:
     """Return the value of the last expression, or its repr."""
+    if not result:
+        return None
     try:
-        wire = json.loads(str(result)) if result else {}
+        value = json.loads(str(result))
     except (ValueError, RecursionError):
         return None
-    return wire.get("json", wire.get("repr")) if isinstance(wire, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value.get("json", value.get("repr"))
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
     """Yield a sentence for each unexpected event."""
-    if stopped := answer.get("stopped"):
+    stopped = answer.get("stopped")
+    if stopped:
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
     if isinstance(status, int) and status < 0:
@@ -177,12 +186,14 @@ def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[st
             f"Nothing was kept of the workspace, because {answer['unkept']}: it is as "
             "it was before."
         )
-    if dropped := answer.get("dropped"):
+    dropped = answer.get("dropped")
+    if dropped:
         yield f"Neither files nor folders, and not kept: {_dump_json(dropped)}."
     if answer.get("whole") is False:
         yield f"[The file goes on: it has {answer.get('size')} bytes.]"
-    if more := answer.get("more") or answer.get("unlisted"):
-        yield f"{more} more are not listed."
+    unlisted = answer.get("more") or answer.get("unlisted")
+    if unlisted:
+        yield f"{unlisted} more are not listed."
 
 
 def _dump_json(value: object) -> str:
@@ -200,6 +211,10 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
+def _drop_line(line: str) -> None:
+    """Write no log."""
+
+
 class SandboxTools:
     """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
@@ -207,7 +222,7 @@ class SandboxTools:
         self,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = str,
+        log: Callable[[str], object] = _drop_line,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one."""
@@ -256,9 +271,12 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            path = printable_name(name)[-80:]
-            wire = {"path": path, "content": content.hex(), "id": file_id}
-            return {"operation": "receive", **wire}
+            return {
+                "operation": "receive",
+                "path": printable_name(name)[-80:],
+                "content": content.hex(),
+                "id": file_id,
+            }
 
         return await self._answer(chat_id, build)
 
@@ -277,16 +295,16 @@ class SandboxTools:
                 if request is None:
                     return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
-        except _SandboxCallFailed as failed:
-            reason = str(failed)
+        except _SandboxCallFailed as error:
+            reason = str(error)
         except SandboxClosed:
             reason = "The sandbox was closed."
         except RunStopped as stopped:
             reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
-        except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
-            self._log(f"A run in the sandbox gave no answer: {silent}")
+        except (SandboxUnavailable, SandboxReplyMissing, OSError) as error:
+            self._log(f"A run in the sandbox gave no answer: {error}")
             reason = "The run ended without an answer."
         return SandboxResult(f"Error: {reason}", failed=True)
 
@@ -303,6 +321,7 @@ class SandboxTools:
     async def _run(
         self, sandbox: Sandbox, request: dict[str, Any], workspace: Workspace
     ) -> SandboxResult:
+        """Run a request, keep the new workspace; raises what `Sandbox.run` does."""
         with workspace.open_spool() as spool:
             reply = await sandbox.run(request, workspace.archive, spool)
             files = workspace.export_files(
@@ -310,13 +329,14 @@ class SandboxTools:
             )
             workspace.store_archive(spool, reply)
             if "id" in request:
-                workspace.received.add(request["id"])
+                workspace.add_received(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
+        """Return the sandbox, which the first call looks for; None without one."""
         async with self._probe_lock:
             if not self._has_probed:
                 backends = await self._prepare_backends()
@@ -332,11 +352,13 @@ class SandboxTools:
             return self._make_backends("")
         try:
             folder = await self._workspaces.install(Path(self._wheels))
-        except (OSError, BadZipFile) as broken:
-            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+        except (OSError, BadZipFile) as error:
+            self._log(f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}")
             return self._make_backends("")
-        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        packages = sorted(
+            path.name.partition("-")[0] for path in folder.glob("*.dist-info")
+        )
+        self._packages = f", also the packages {', '.join(packages)[:1000]}"
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))

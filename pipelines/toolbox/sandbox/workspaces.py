@@ -80,6 +80,10 @@ class SandboxFile(NamedTuple):
     path: Path
 
 
+_MAX_REMEMBERED_FILES = 1000
+"""Files of one chat, handed out or received: empty ones would need no disk."""
+
+
 class Workspace:
     """What one chat keeps."""
 
@@ -88,12 +92,18 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
-        self.received: set[str] = set()
-        """The ids of the attached files that were put into it."""
+        self.received: dict[str, None] = {}
+        """The ids of the attached files that were put into it, oldest first."""
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
         self._files: list[Path] = []
+
+    def add_received(self, file_id: str) -> None:
+        """Remember that an attached file was put into it."""
+        self.received[file_id] = None
+        if len(self.received) > _MAX_REMEMBERED_FILES:
+            del self.received[next(iter(self.received))]
 
     def _new_path(self) -> Path:
         return self._folder / str(next(self._numbers))
@@ -130,6 +140,7 @@ class Workspace:
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
         path = self._new_path()
         _copy_slice(part, spool, path)
         name = printable_name(part.name)
@@ -141,8 +152,9 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
+        """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
-        while sum(sizes) > self._limits.disk:
+        while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)
             self._files.pop(0).unlink()
 
@@ -207,7 +219,7 @@ class WorkspacePool:
         seconds = self._limits.idle_seconds
         self._timers[chat] = loop.call_later(seconds, self._remove, chat)
         surplus = len(self._workspaces) - self._limits.chats
-        idle = [one for one in self._workspaces if one in self._timers]
+        idle = [chat for chat in self._workspaces if chat in self._timers]
         for oldest in idle[: max(0, surplus)]:
             self._remove(oldest)
 

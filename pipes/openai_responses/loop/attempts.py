@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
-    ASKED_MODEL,
     CUT,
     FLEX_UNAVAILABLE,
     UNREADABLE,
@@ -39,7 +38,13 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.items import Item, has_text, is_reasoning, item_type
+from openai_responses.items import (
+    Item,
+    find_call_ids,
+    has_text,
+    is_reasoning,
+    item_type,
+)
 from openai_responses.json_input import JsonObject, as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -49,16 +54,13 @@ from openai_responses.loop.events import (
     Status,
     Trace,
 )
-from openai_responses.loop.recovery import (
-    RetryPolicy,
-    find_repair,
-    last_repair,
-    named_place,
-    retry_wait,
-)
 from openai_responses.loop.response import ResponseState
+from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
+from openai_responses.repairs.finding import Trial, find_repair, may_be_repaired
+from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
@@ -117,6 +119,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -126,10 +129,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
@@ -192,8 +196,8 @@ class Attempts:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
-        sentence = self.endpoint.name_server(sentence)
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
         notice = notice_text(self._api_error.notice, self.endpoint.secrets)
         return ending._replace(sentence=f"{sentence} {notice}".strip())
 
@@ -210,7 +214,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -232,18 +239,13 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
+        if may_be_repaired(failure):
+            sent = self.request.sent()
+            trial = find_repair(sent, failure, self._repaired)
+            if trial:
+                return self._repair(trial, named_subject(sent, failure.error)), 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -254,6 +256,14 @@ class Attempts:
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, trial: Trial, subject: str) -> Status:
+        """Change the request; return the status that tells it."""
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
 
 
 _STANDARD_TIER = (

@@ -23,11 +23,19 @@ event can be about it: the type is the same, and it is open or the event has no 
 item of the final snapshot is found by its ids, else it is the first of its type that no
 other item of the snapshot is. Items are numbered as they come: other servers leave
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-opens when it ends, with an id of ours.
+opens when it ends, with an id of ours. Some servers number the calls of each response
+anew; such a call leaves here under an id that no earlier response has.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Literal
 
 from openai_responses.clock import new_ulid
@@ -43,6 +51,7 @@ from openai_responses.items import (
     Item,
     TextPlace,
     content_parts,
+    distinct_call_id,
     is_call,
     item_texts,
     item_type,
@@ -69,12 +78,15 @@ class ResponseState:
     """One response, from its first event to its last.
 
     `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
-    def __init__(self, first_index: int = 0) -> None:
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
         """Number items from `first_index` on.
 
-        Items are noted as they were announced; `_latest` has places by `output_index`.
+        `taken_call_ids` are those of the calls of earlier responses.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -83,6 +95,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
@@ -180,7 +194,8 @@ class ResponseState:
         self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -227,8 +242,27 @@ class ResponseState:
         rests = self._open.pop(place).end_item(list(item_texts(item)))
         events += self._deltas(place, rests)
         self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
         self, place: int, rests: Iterable[tuple[TextPlace, str]]

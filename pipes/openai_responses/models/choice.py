@@ -18,11 +18,17 @@ import re
 from collections.abc import Collection
 from datetime import date, timedelta
 
+from openai_responses.endings import ASKED_MODEL
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
-from openai_responses.models.resolve import CATALOG_FACTS, ResolvedModel, resolve_model
+from openai_responses.models.resolve import (
+    CATALOG_FACTS,
+    ResolvedModel,
+    resolve_model,
+    successor_of,
+)
 
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
 _NO_CHAT = re.compile(
     r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
@@ -35,15 +41,31 @@ def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models`, of chat models alone, with their last days.
 
     The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models.
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
     """
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
-    }
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -51,24 +73,33 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
-    known = CATALOG_FACTS if usable is None else usable
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
     newest: dict[str, re.Match[str]] = {}
-    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
-        if _is_offered(found, today):
-            newest[found[2]] = found
-    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
 
 
-def _is_offered(found: re.Match[str], today: str) -> bool:
-    facts = CATALOG_FACTS.get(found[0])
-    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
         return False
-    return found[2] not in _CLOSED_CIRCLES
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
 
 
-def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    return tuple(map(int, found[1].split("."))), found[0]
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
 
 
 _NOTICE_DAYS = 30
@@ -99,8 +130,24 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
     Nobody finds its successor by its name: it is the mode pro of a model without it.
     """
     ending = _date(model.facts.shutdown)
-    found = resolve_model(model.facts.successor or "")
-    return found if found.pro and ending and ending <= today else None
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
 
 
 def _date(text: str | None) -> date | None:
@@ -140,11 +187,13 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
     if any(part.get("type") in _ATTACHED for part in parts):
         return "something is attached to the question"
     if tools:
         return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
     if "```" in text:
         return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""

@@ -17,94 +17,34 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import fits_form, parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
+    CATALOG_MODELS,
     CATALOG_SERVED_AS,
-    CATALOG_TABLE,
-    CATALOG_WORDS,
+    CATALOG_SUCCESSORS,
 )
+from openai_responses.models.facts import ModelFacts
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
-_SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
+_SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
 """One digit, because Azure spells gpt-3.5 as gpt-35."""
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
-_THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
-_INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
-_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
+_THINKING_NAME = re.compile(
+    r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
+)
+_INSTANT_NAME = re.compile(r"(?P<model>gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
-
-    input: float | None
-    cached: float | None
-    cache_write: float | None
-    output: float | None
-    fast: float | None = None
-    ultrafast: float | None = None
-    ultrafast_until: float | None = None
-    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
-    ultrafast_later: float | None = None
-
-
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown.
-
-    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
-    deployment): a model that does not reason refuses `reasoning` and its `include` with
-    a 400, and a reasoning model works without them. So they are sent only if an effort
-    is asked for.
-    """
-
-    reasoning: bool = False
-    efforts: tuple[str, ...] = ()
-    """Lowest first; empty: none, or unknown."""
-    default_effort: str | None = None
-    """What the API uses when none is sent."""
-    sampling: str = "always"
-    """Or "with_none", "never": temperature, top_p, logprobs."""
-    summary: bool = False
-    verbosity: bool = False
-    functions: bool = True
-    hosted: bool = False
-    """It takes the tools that OpenAI itself runs."""
-    lacks: tuple[str, ...] = ()
-    """Types of such tools that it does not take."""
-    vision: bool = True
-    prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed, and `instructions` stand
-    behind the input, where no cache reaches them."""
-    appends_tools: bool = False
-    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
-    appends_configuration: bool = False
-    """It takes `configuration_update` items."""
-    pro_mode: bool = False
-    """It takes the `reasoning.mode` pro."""
-    all_turns: bool = False
-    """It takes the `reasoning.context` all_turns."""
-    diagnostics: bool = False
-    """It says why a prompt was not found in the cache."""
-    long_prices: bool = False
-    """Above 272,000 tokens of input the whole request costs more."""
-    regional: bool = False
-    """It costs 10 % more at OpenAI's hosts of a region."""
-    context: int | None = None
-    """The tokens of input and output together."""
-    max_output_tokens: int | None = None
-    shutdown: str | None = None
-    """ISO date."""
-    successor: str | None = None
-    prices: ModelPrices | None = None
-    known_family: bool = True
-    """False: the name says nothing, the facts are cautious."""
-
+CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+"""The facts of each model of the catalog, by id."""
 
 _PLAIN_FACTS = ModelFacts()
 
@@ -147,14 +87,33 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    if (match := _PRO_NAME.match(name)) and not _named_model(name):
-        model = resolve_model(match[1] + (match[2] or ""), overrides)
-        if model.facts.pro_mode:
-            shown = _shown_name(f"{model.id}-pro", model.effort)
-            return model._replace(name=shown, pro=True)
-    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
-    facts, shown = _model_facts(id), _shown_name(id, found)
-    return ResolvedModel(id, _model_family(id), found, facts, shown)
+    known = _named_model(name)
+    if known is None:
+        in_pro_mode = _model_in_pro_mode(name, overrides)
+        if in_pro_mode is not None:
+            return in_pro_mode
+    model_id, stated_effort = known or _model_with_effort(name) or (name, None)
+    return ResolvedModel(
+        id=model_id,
+        family=_model_family(model_id),
+        effort=stated_effort,
+        facts=_model_facts(model_id),
+        name=_shown_name(model_id, stated_effort),
+    )
+
+
+def _model_in_pro_mode(
+    name: str, overrides: Mapping[str, ResolvedModel]
+) -> ResolvedModel | None:
+    """Resolve a name with `-pro` behind a model, where that is a mode and no model."""
+    match = _PRO_NAME.match(name)
+    if match is None:
+        return None
+    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+    if not model.facts.pro_mode:
+        return None
+    shown = _shown_name(f"{model.id}-pro", model.effort)
+    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -171,12 +130,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
     if match := _THINKING_NAME.match(name):
-        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        thinks = "medium" if facts and facts.default_effort == "none" else None
-        return (model_id, thinks) if facts else None
+        model_id = match["model"] + (match["size"] or "")
+        if model_id not in CATALOG_FACTS:
+            return None
+        thinks = CATALOG_FACTS[model_id].default_effort != "none"
+        return model_id, None if thinks else "medium"
     if match := _INSTANT_NAME.match(name):
-        facts = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if facts and "none" in facts.efforts else None
+        model_id = match["model"]
+        facts = CATALOG_FACTS.get(model_id)
+        if facts and "none" in facts.efforts:
+            return model_id, "none"
     return None
 
 
@@ -214,102 +177,103 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_expand_words("some"))
-        return _reasoning_facts("usual")._replace(efforts=efforts)
-    match = _GPT_VERSION.match(model_id)
-    if not match:
-        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-    version = (int(match[1]), int(match[2] or 0))
+        return _ASSUMED_OF_O_SERIES
+    if match := _GPT_VERSION.match(model_id):
+        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
+
+
+_ASSUMED_OF_O_SERIES = ModelFacts(
+    reasoning=True,
+    efforts=("low", "medium", "high"),
+    sampling="never",
+    summary=True,
+    hosted=True,
+)
+
+
+def _facts_of_version(major: int, minor: int) -> ModelFacts:
+    """Return what is assumed of a gpt that the catalog does not have.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models").
+    """
+    version = (major, minor)
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
-    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
-    return _reasoning_facts(newest[-1] if newest else "full")
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+        prefix_bound=version >= (6, 2),
+    )
 
 
-def _reasoning_facts(traits: str) -> ModelFacts:
-    """Return what is assumed of a model that the catalog does not have
-    (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
-
-
-def _expand_words(text: str) -> list[str]:
-    """Return the efforts or traits that words of the catalog stand for."""
-    words = list[str]()
-    for word in text.split():
-        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-    return words
-
-
-def _read_traits(words: list[str]) -> dict[str, Any]:
-    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
-
-
-def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
-    name, notes = model_id, [effort] if effort else []
-    if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.insert(0, match[1])
-        _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
-        name = " ".join((f"GPT-{version}", *shown))
-    return f"{name} ({', '.join(notes)})" if notes else name
+def successor_of(model_id: str) -> ResolvedModel | None:
+    """Return what OpenAI recommends instead of a model that it has switched off."""
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_SUCCESSORS:
+            return resolve_model(CATALOG_SUCCESSORS[name])
+    return None
 
 
 _SIZES = ("mini", "nano", "pro")
 
 
-_YES_OR_NO_FACTS = frozenset(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
+def _shown_name(model_id: str, effort: str | None) -> str:
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
+    name = model_id
+    notes = []
+    if _GPT_VERSION.match(model_id):
+        if match := _SNAPSHOT_DATE.search(model_id):
+            notes.append(match["date"])
+        name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
+    if effort:
+        notes.append(effort)
+    return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    """Return a model of the table and its facts.
-
-    Models that reason take sampling parameters only with the effort `none`.
-    """
-    name, efforts, effort, traits, *rest = line.split("|")
-    context, output, prices, shutdown, successor = rest
-    words = _expand_words(traits)
-    sampling = "never" if "reasoning" in words else "always"
-    return name, ModelFacts(
-        **_read_traits(words),
-        lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(_expand_words(efforts)),
-        default_effort=effort or None,
-        sampling="with_none" if "none" in efforts else sampling,
-        context=int(context.replace("k", "000")) if context else None,
-        max_output_tokens=int(output.replace("+", "128000")) if output else None,
-        shutdown=shutdown or None,
-        successor=successor or None,
-        prices=ModelPrices(*_prices(prices)) if prices else None,
-    )
-
-
-def _prices(text: str) -> list[float | None]:
-    return [None if one == "-" else float(one) for one in text.split()]
-
-
-CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
+def _capitalized_id(model_id: str) -> str:
+    _, version, *words = model_id.split("-")
+    shown = [f"GPT-{version}"]
+    for word in words:
+        if word in _SIZES:
+            shown.append(word)
+        elif word != "latest":
+            shown.append(word.capitalize())
+    return " ".join(shown)
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and value > 0
 
 
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
 _OVERRIDE_FORMS = {
     **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
-    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
-    "sampling": "always|with_none|never",
-    "lacks": [str],
+    "context_window": _is_count,
+    "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
-    "phase": object,
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
 }
-"""The facts that an entry can have; it may still have `phase`, which is not used."""
+"""The facts that an entry can have, with the form of each."""
 
 
 @lru_cache(maxsize=8)
@@ -328,8 +292,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key != "phase"}
-    like, name = facts.pop("like", ""), facts.pop("name", "")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)

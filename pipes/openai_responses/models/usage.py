@@ -19,7 +19,7 @@ from openai_responses.json_input import (
     fits_form,
     parse_json_object,
 )
-from openai_responses.models.resolve import ModelFacts, ModelPrices
+from openai_responses.models.facts import ModelFacts, ModelPrices
 
 
 class Usage(NamedTuple):
@@ -43,7 +43,14 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
+    return Usage(
+        input=one.input + other.input,
+        output=one.output + other.output,
+        total=one.total + other.total,
+        cached=one.cached + other.cached,
+        cache_writes=one.cache_writes + other.cache_writes,
+        reasoning=one.reasoning + other.reasoning,
+    )
 
 
 def read_usage(wire: object, tier: object = "") -> Usage | None:
@@ -52,11 +59,12 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
     outputs = as_mapping(wire.get("output_tokens_details"))
-    given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
+    input_tokens = _count(wire.get("input_tokens"))
+    output_tokens = _count(wire.get("output_tokens"))
     return Usage(
-        input=given,
-        output=made,
-        total=_count(wire.get("total_tokens")) or given + made,
+        input=input_tokens,
+        output=output_tokens,
+        total=_count(wire.get("total_tokens")) or input_tokens + output_tokens,
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
@@ -64,8 +72,14 @@ def read_usage(wire: object, tier: object = "") -> Usage | None:
     )
 
 
+_MAX_TOKENS = 10**12
+"""A count above that is none."""
+
+
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 < value < 10**12 else 0
+    if isinstance(value, int) and 0 < value < _MAX_TOKENS:
+        return value
+    return 0
 
 
 _MILLION = 1_000_000
@@ -75,7 +89,15 @@ def _is_price(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value < _MILLION
 
 
-_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
 
 
 def cost_of_run(
@@ -86,17 +108,28 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     """Return the cost of the responses and the searches of a run; None if unknown."""
-    costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    if None in costs:
-        return None
-    is_regional = facts.regional and host.endswith(".api.openai.com")
-    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
-    return tokens + sum(kind_of(item).fee for item in output)
+    cost = 0.0
+    for usage in usages:
+        tokens = _cost_of_tokens(usage, facts, today)
+        if tokens is None:
+            return None
+        cost += tokens
+    if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
+        cost *= _REGIONAL_FACTOR
+    return cost + sum(kind_of(item).fee for item in output)
+
+
+_REGIONAL_HOST_SUFFIX = ".api.openai.com"
+_REGIONAL_FACTOR = 1.1
+"""OpenAI's guide "Data residency": 10 % more at the hosts of a region."""
 
 
 def format_money(dollars: float) -> str:
     """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+    if dollars >= 1:
+        return f"${dollars:,.2f}"
+    rounded = Decimal(f"{dollars:.2g}")
+    return f"${rounded:f}"
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -120,23 +153,37 @@ def _are_prices(row: Any) -> bool:
 
 
 _LONG_INPUT = 272_000
+_LONG_INPUT_FACTOR = 2
+_LONG_OUTPUT_FACTOR = 1.5
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
-    """Return what a response costs.
+    """Return what a response costs; None if a price or the tier is unknown.
 
     Tokens read from the cache and tokens written to it are part of the input.
     """
-    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
-    factor = prices and _tier_factor(usage.tier, prices, today)
-    if not (prices and factor) or prices.input is None or prices.output is None:
+    prices = facts.prices
+    if prices is None or prices.input is None or prices.output is None:
+        return None
+    factor = _tier_factor(usage.tier, prices, today)
+    if not factor:
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
-    plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
-    made = usage.output * prices.output
-    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+    uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
+    input_cost = uncached_tokens * prices.input
+    input_cost += usage.cached * cached
+    input_cost += usage.cache_writes * written
+    output_cost = usage.output * prices.output
+    if facts.long_prices and usage.input > _LONG_INPUT:
+        input_cost *= _LONG_INPUT_FACTOR
+        output_cost *= _LONG_OUTPUT_FACTOR
+    return factor * (input_cost + output_cost) / _MILLION
+
+
+_TIER_FACTORS = {"": 1, "auto": 1, "default": 1, "flex": 0.5}
+"""Factors that all models have in common; the empty tier is that of a sum, or of a
+server that names none."""
 
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
@@ -144,6 +191,8 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
-        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
-        return prices.ultrafast_later if is_later else prices.ultrafast
-    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
+        last_day = prices.ultrafast_until
+        if last_day and today.isoformat() > last_day:
+            return prices.ultrafast_later
+        return prices.ultrafast
+    return _TIER_FACTORS.get(tier)

@@ -72,7 +72,7 @@ class Origin(NamedTuple):
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
     """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:

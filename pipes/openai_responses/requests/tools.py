@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
+    ADDED_TOOLS,
     Item,
     content_parts,
     is_call,
-    is_tool_search,
     item_type,
+    tool_name,
 )
 from openai_responses.json_input import (
     JsonBudget,
@@ -28,7 +28,6 @@ from openai_responses.requests.json_schema import (
     MAX_STRICT_WORK,
     function_parameters,
 )
-from openai_responses.requests.repairs import tool_name
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -109,40 +108,31 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
-def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
-    """Return `items` with calls that fit `tools`, in the form that the API takes.
+def fit_calls(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls in the form that the API takes.
 
-    A call of a tool in a namespace names it, which a host may have lost, or another
-    model not known: it is that of the declared tool, or of an earlier call. Where no
-    tool is searched or added later, calls have none, and searches for tools are left
-    out.
+    A call may name a namespace, and the API refuses one that it does not know. Models
+    give calls of tools that an item added the tool's name as their namespace, which goes
+    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
+    and are now declared without.
     """
-    kinds = {*map(item_type, tools), *map(item_type, items)}
-    is_searched = bool(kinds & {"tool_search", "additional_tools"})
-    spaces = {
-        as_text(inner.get("name")): tool.get("name")
-        for tool in tools
-        for inner in content_parts(tool.get("tools"))
+    added = {
+        as_text(tool.get("name"))
+        for item in items
+        if item_type(item) == ADDED_TOOLS
+        for tool in content_parts(item.get("tools"))
     }
-    flat = {as_text(tool.get("name")) for tool in tools}
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
-            if call.get("namespace") and name not in flat:
-                spaces.setdefault(name, call["namespace"])
-            fitted.append(clean_call(call))
-        elif is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [clean_call(_without_old_namespace(item, added)) for item in items]
 
 
-def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
-    space = spaces.get(as_text(call.get("name")))
-    if not is_searched and "namespace" in call:
-        return {key: call[key] for key in call if key != "namespace"}
-    is_lost = is_searched and space and not call.get("namespace")
-    return {**call, "namespace": space} if is_lost else call
+def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return an item without a namespace that is not among the `added` tools."""
+    if "namespace" not in item or not is_call(item):
+        return item
+    namespace = as_text(item["namespace"])
+    if namespace and namespace in added:
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
 
 
 def clean_call(item: Item) -> Item:
@@ -164,7 +154,10 @@ _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -268,9 +261,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -285,11 +277,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -299,7 +294,7 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+    return "type", kind
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:

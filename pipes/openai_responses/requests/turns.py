@@ -13,10 +13,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from openai_responses.appended import APPENDED, declared_tools, lower_payload
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
 from openai_responses.json_input import as_mapping
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
-from openai_responses.requests.repairs import APPENDED, declared_tools, lower_payload
 from openai_responses.requests.tools import tool_identity
 
 _LONGEST_TURN = 200_000
@@ -45,9 +45,16 @@ class Turn(NamedTuple):
         return packed if len(packed) <= _LONGEST_TURN else ""
 
 
-def read_turn(wire: str) -> Turn:
-    """Return a stored turn."""
-    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+def read_turn(wire: str) -> Turn | None:
+    """Return a stored turn; None for one whose tools lie in namespaces.
+
+    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    tools as they are declared now.
+    """
+    turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
+    tools = (turn.base or {}).get("tools", ())
+    has_namespaces = any(tool.get("type") == "namespace" for tool in tools)
+    return None if has_namespaces else turn
 
 
 def record_turn(
@@ -92,7 +99,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
     new = [tool for tool in asked if tool_identity(tool) not in known]
     for tool in asked:
         old = known.get(tool_identity(tool))
-        if "tools" in tool or (old and _schema(old) != _schema(tool)):
+        if old and _schema(old) != _schema(tool):
             return None
     return new if len(known) + len(new) <= _MOST_DECLARED else None
 

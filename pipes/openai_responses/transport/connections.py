@@ -97,9 +97,9 @@ class _Pool:
         """
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None
-        if session is not None:
-            self.start(session.close())
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work in a task that is referenced until it is done."""
@@ -153,29 +153,41 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
 
     def __init__(
-        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
     ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        self._heard = heard
-        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
         self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
-        self._heard(True)
+        self._set_waiting(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -184,7 +196,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        self._heard(False)
+        self._set_waiting(False)
         began = _now()
         try:
             yield
@@ -197,7 +209,9 @@ class Deadlines:
 
     def timeout_error(self) -> TimedOut:
         """Return the error of the limit that was exceeded."""
-        return TimedOut("total_timeout" if self._end <= self._next else self._kind)
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
 
 
 _DRAIN_SECONDS = 1.0
@@ -220,8 +234,9 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        request_id = response.headers.get("x-request-id", "")
-        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end.
@@ -230,7 +245,8 @@ class _HttpResponse:
         """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        content, scope = self._response.content, self._deadlines.scope()
+        content = self._response.content
+        scope = self._deadlines.scope()
         try:
             async with scope:
                 chunk = await content.readany()
@@ -244,6 +260,7 @@ class _HttpResponse:
         return content.read_nowait() or await self.read_any()
 
     async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
@@ -265,10 +282,9 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        A body that has ended has no connection.
-
         Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
         """
         connection = self._response.connection
         transport = connection.transport if connection else None
@@ -308,24 +324,29 @@ class _HttpResponse:
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
-        status, headers = self._response.status, self._response.headers
+        status = self._response.status
+        headers = self._response.headers
         error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        wish = headers.get("x-should-retry", "").lower()
-        should_retry = {"true": True, "false": False}.get(wish)
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+    for name, units in _UNITS_OF_A_SECOND.items():
         with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / per_second
+            seconds = float(headers.get(name, "")) / units
             if 0 <= seconds < float("inf"):
                 return seconds
     with suppress(ValueError):
@@ -342,13 +363,29 @@ _NEVER_CONNECTED = (
 """The last is of connecting: aiohttp is given no other limit."""
 
 
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
 class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
+        self._certificates: dict[str, _Certificates] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -358,11 +395,13 @@ class Connections:
 
     def _pool(self) -> _Pool:
         """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool()}
-        return self._pools[loop]
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
 
     @asynccontextmanager
     async def request(
@@ -394,24 +433,36 @@ class Connections:
             )
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
-                if response.status >= 300 or (body is None and response.status != 200):
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections."""
-        path, contexts = endpoint.ca_bundle, self._certificates
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
         if not (endpoint.verify_ssl and path):
             return endpoint.verify_ssl
         try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            made = contexts.get(key) or ssl.create_default_context(cafile=path)
-            return contexts.setdefault(key, made)
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
+        return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -426,12 +477,19 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                if 0 < error.status < 500 and error.status != 429:
+                if _is_final_status(error.status):
                     return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
 
 
 _ITEMS_AT_ONCE = 1000
@@ -445,15 +503,18 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        if place:
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
             await asyncio.sleep(0)
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, found, after = whole.partition('"input": [')
-    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
 
 
 async def _receive(

@@ -17,7 +17,7 @@ from openai_responses.redaction import redact
 
 _RENEWED_BEFORE = 300
 """Seconds before a token's end from which on another is asked for."""
-_LONGEST_REASON = 300
+_MAX_REASON_CHARACTERS = 300
 
 
 class EntraTokens:
@@ -42,8 +42,17 @@ class EntraTokens:
                 except InvalidRequest:
                     if unix_seconds() >= end:
                         raise
+                self._forget_ended()
                 self._known[scope] = token, end
         return token
+
+    def _forget_ended(self) -> None:
+        """Forget tokens of earlier settings."""
+        now = unix_seconds()
+        for scope in list(self._known):
+            _, end = self._known[scope]
+            if end <= now:
+                del self._known[scope]
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""
@@ -51,22 +60,24 @@ class EntraTokens:
             if self._credential is None:
                 identity = import_module("azure.identity")
                 self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
+            token = self._credential.get_token(scope)
         except ImportError:
             raise InvalidRequest(
                 "AUTH is `entra_id`, but this server has no package azure-identity. An "
                 "administrator has to install it, or to choose another AUTH."
             ) from None
         except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            reason = redact(" ".join(str(error).split()))[:_MAX_REASON_CHARACTERS]
             raise InvalidRequest(
                 "Microsoft Entra ID gave this server no token. An administrator has to "
                 f"look at the identity of this server. It said: {reason}"
             ) from None
-        return str(made.token), int(made.expires_on)
+        return str(token.token), int(token.expires_on)
 
 
 def entra_scope(endpoint: Endpoint) -> str:
     """Return what a token for a server of Azure is asked for, by its cloud."""
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    cloud = "com"
+    if endpoint.is_azure:
+        cloud = endpoint.host.rpartition(".azure.")[2]
     return f"https://cognitiveservices.azure.{cloud}/.default"

@@ -84,7 +84,8 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
         text = b"".join((self._partial_line, chunk))
-        lines, self._partial_line = text.splitlines(), bytearray()
+        lines = text.splitlines()
+        self._partial_line = bytearray()
         self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -100,12 +101,17 @@ class EventStreamDecoder:
                 self._event = value.strip()
             elif not line:
                 if self._lines:
-                    name = self._event.decode("utf-8", "replace")
-                    value = b"\n".join(self._lines)
-                    data = value.decode("utf-8", "replace")
-                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
-                self._event, self._lines, self._size = b"", [], 0
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
         return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
 
 
 NO_CARD: JsonObject = MappingProxyType({})
@@ -200,45 +206,63 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    out: list[StreamEvent] = []
-    for place, neighbours in groupby(
-        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
-    ):
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
         if place is None:
-            out += neighbours
-        else:
-            texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
-    return out
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
 
 
 _SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
-    Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
-    level takes two characters at least, so a delta needs no look at its depth.
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
     """
-    if event.data == "[DONE]":
+    if event.data == _END_OF_STREAM:
         return None
-    text = event.data.strip(" \t\n\r")
+    text = event.data.strip(_JSON_SPACE)
     try:
         wire, end = _SCAN_JSON(text, 0)
-        may_be_deep = (
-            len(text) > 2 * MAX_JSON_DEPTH
-            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-        )
-        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
             raise ValueError
         read = _READERS.get(wire.get("type") or event.event)
         return read(wire) if read else None
     except _ODD_EVENT:
         raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
 
 
 _ODD_EVENT = (
@@ -253,14 +277,20 @@ _ODD_EVENT = (
 
 
 def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
     if not isinstance(value, kind):
         raise TypeError
     return value
 
 
+_NO_INDEX = -1
+
+
 def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
-    return -1 if index is None else _checked(index, int)
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -271,24 +301,27 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
         index = wire.get("output_index")
         if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
-        ):
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((index, kind, part_index, text, item_id))
 
     return read
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    if (annotation := wire.get("annotation")) is None:
+    annotation = wire.get("annotation")
+    if annotation is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
@@ -303,12 +336,16 @@ def _read_partial_image(wire: JsonObject) -> StreamEvent:
     )
 
 
-def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
 
 
-def _final_reader(status: str) -> _Reader:
-    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
@@ -317,35 +354,46 @@ def _read_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
 _TEXT_EVENTS = (
-    ("output_text", "text", "content_index", "text"),
-    ("refusal", "refusal", "content_index", "refusal"),
-    ("reasoning_summary_text", "summary", "summary_index", "text"),
-    ("reasoning_text", "reasoning", "content_index", "text"),
-    ("function_call_arguments", "arguments", "part", "arguments"),
-    ("custom_tool_call_input", "arguments", "part", "input"),
-    ("mcp_call_arguments", "arguments", "part", "arguments"),
-    ("code_interpreter_call_code", "code", "part", "code"),
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
 
 _READERS: Mapping[str, _Reader] = {
-    **{
-        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
-        for name, kind, part, _ in _TEXT_EVENTS
-    },
-    **{
-        f"response.{name}.done": _text_reader(TextDone, *places)
-        for name, *places in _TEXT_EVENTS
-    },
+    **_text_readers(),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _item_reader(ItemAdded),
-    "response.output_item.done": _item_reader(ItemDone),
-    **{
-        f"response.{status}": _final_reader(status)
-        for status in ("completed", "incomplete", "failed")
-    },
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
     "error": _read_error,
 }

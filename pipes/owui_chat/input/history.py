@@ -28,7 +28,8 @@ from openai_responses.items import (
     since_compaction,
     text_message,
 )
-from openai_responses.requests.repairs import Repair, repair_items
+from openai_responses.repairs.chat_repairs import name_items
+from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import (
     CHANGED_LATER,
     Origin,
@@ -106,8 +107,8 @@ def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:

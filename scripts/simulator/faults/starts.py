@@ -47,20 +47,28 @@ class FailedStart:
     usage: bool = False
     """Whether ``response.failed`` says what was billed."""
 
-    def concerns(self, asked: ValidRequest) -> bool:
+    def concerns(self, request: ValidRequest) -> bool:
         """Tell whether the answer to this request is to fail."""
-        due = self.after_rounds in (None, asked.rounds)
-        return due and self.text in asked.said
+        due = self.after_rounds in (None, request.rounds)
+        return due and self.text in request.said
 
     def shorten(self, events: Sequence[Event]) -> list[Event]:
         """Return the events up to the first item, and the failure behind them."""
-        kept = [one for one in events[:3] if "response" in one]
-        added = (one for one in events if one["type"].endswith("output_item.added"))
+        start = [event for event in events[:3] if "response" in event]
+        added = [
+            event for event in events if event["type"].endswith("output_item.added")
+        ]
         if self.item:
-            kept += [one for one, _ in zip(added, range(1), strict=False)]
-        broken = self.ending in BREAKS  # in the middle of an event, or before it
-        kept += events[-1:] if broken else self._build_last(events)
-        return [{**one, "sequence_number": n} for n, one in enumerate(kept)]
+            start += added[:1]
+        # A connection that breaks does so in the middle of an event, or before it.
+        if self.ending in BREAKS:
+            last = [events[-1]]
+        else:
+            last = self._build_last(events)
+        numbered = []
+        for number, event in enumerate([*start, *last]):
+            numbered.append({**event, "sequence_number": number})
+        return numbered
 
     def break_off(self, options: Options, count: int) -> Options:
         """Return the options under which the connection breaks behind the events."""

@@ -1,11 +1,11 @@
 """The words in which a transcript is written.
 
 Each function returns an item as the API would finish it, without its id. Texts may leave
-words open as ``$turn``, ``$said`` ... (see :meth:`simulator.asked.Asked.words`).
+words open as ``$turn``, ``$said`` ... (see :meth:`simulator.request.ValidRequest.words`).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from simulator.files import CONTAINER
@@ -66,21 +66,6 @@ def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
     return {"type": "function_call", "name": name, "arguments": arguments}
 
 
-def build_tool_search(namespace: Mapping[str, Any], arguments: str) -> list[Item]:
-    """Return a search of the API's that loads a namespace, and a call of its last tool.
-
-    The forms are those of the guide "Tool search".
-    """
-    name = namespace["name"]
-    search = {"execution": "server", "call_id": None}
-    call = build_function_call(namespace["tools"][-1]["name"], arguments)
-    return [
-        {"type": "tool_search_call", "arguments": {"paths": [name]}, **search},
-        {"type": "tool_search_output", "tools": [namespace], **search},
-        {**call, "namespace": name},
-    ]
-
-
 def build_custom_tool_call(name: str, input: str) -> Item:
     """Return a call of one of the client's free-text tools."""
     return {"type": "custom_tool_call", "name": name, "input": input}
@@ -100,7 +85,7 @@ def build_web_search_call(query: str, *urls: str) -> Item:
 
 
 def build_file_search_call(*queries: str) -> Item:
-    """Return a search in the organisation's files."""
+    """Return a search in the organization's files."""
     return {"type": "file_search_call", "queries": list(queries), "results": None}
 
 

@@ -69,18 +69,18 @@ FILTERED_TEXT = (
 )
 
 
-def _say_many_words(asked: ValidRequest, options: Options) -> Reply:
+def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
     """Say as many words as were asked for, with a line break now and then."""
-    del asked
     count = options.number("deltas") or 2000
-    ends = ("\n\n" if place % 25 == 24 else " " for place in range(count))
-    text = "".join(f"word{place}{end}" for place, end in enumerate(ends))
+    text = ""
+    for number in range(count):
+        end = "\n\n" if number % 25 == 24 else " "
+        text += f"word{number}{end}"
     return make_reply(THINKING, build_message(text.rstrip()))
 
 
-def _say_long_word(asked: ValidRequest, options: Options) -> Reply:
+def _say_long_word(_request: ValidRequest, options: Options) -> Reply:
     """Say one word that is longer than most readers' line limit."""
-    del asked
     word = "x" * (options.number("bytes") or 1_048_576)
     return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
 
@@ -263,53 +263,51 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
 )
 
 
-def quote_request(asked: ValidRequest) -> str:
+def quote_request(request: ValidRequest) -> str:
     """Return a message that quotes the header and the body of a request."""
-    body = json.dumps(asked.body, ensure_ascii=False)
-    return f"Refused. Authorization: {asked.authorization}\n{body}"
+    body = json.dumps(request.body, ensure_ascii=False)
+    return f"Refused. Authorization: {request.authorization}\n{body}"
 
 
-def _find_quotation(asked: ValidRequest) -> str:
+def _find_quotation(request: ValidRequest) -> str:
     """Return what is no name of a parameter: the header, then what was said."""
-    return f"{asked.authorization} {asked.said}"
+    return f"{request.authorization} {request.said}"
 
 
 def _refuse_with_quotation(status: int) -> ComposeReply:
-    def compose(asked: ValidRequest, options: Options) -> HttpReply:
-        del options
-        header = asked.authorization
-        fields = {"type": header, "param": _find_quotation(asked), "code": header}
-        body = json.dumps({"error": {"message": quote_request(asked), **fields}})
+    def compose(request: ValidRequest, _options: Options) -> HttpReply:
+        header = request.authorization
+        fields = {"type": header, "param": _find_quotation(request), "code": header}
+        body = json.dumps({"error": {"message": quote_request(request), **fields}})
         return HttpReply(status, body, headers={"x-request-id": header})
 
     return compose
 
 
-def _build_error_event(asked: ValidRequest, *, nested: bool) -> Ending:
-    header = asked.authorization
+def _build_error_event(request: ValidRequest, *, nested: bool) -> Ending:
+    header = request.authorization
     ending = end_with_error_event(
-        header, quote_request(asked), nested=nested, type=header
+        header, quote_request(request), nested=nested, type=header
     )
     inner = ending.fields["error"] if nested else ending.fields
-    inner["param"] = _find_quotation(asked)
+    inner["param"] = _find_quotation(request)
     return ending
 
 
-def _leak_in_event(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=False))
+def _leak_in_event(request: ValidRequest, _options: Options) -> Reply:
+    return make_reply(
+        THINKING, SAYING, ending=_build_error_event(request, nested=False)
+    )
 
 
-def _leak_in_nested_event(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=True))
+def _leak_in_nested_event(request: ValidRequest, _options: Options) -> Reply:
+    return make_reply(THINKING, SAYING, ending=_build_error_event(request, nested=True))
 
 
-def _leak_in_failure(asked: ValidRequest, options: Options) -> Reply:
-    del options
+def _leak_in_failure(request: ValidRequest, _options: Options) -> Reply:
     # Else a `$` would be taken for a word that a transcript leaves open.
-    text = quote_request(asked).replace("$", "$$")
-    ending = end_failed(asked.authorization, text)
+    text = quote_request(request).replace("$", "$$")
+    ending = end_failed(request.authorization, text)
     return make_reply(THINKING, SAYING, ending=ending)
 
 

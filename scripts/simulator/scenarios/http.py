@@ -81,8 +81,7 @@ def _build_error_body(
 
 
 def _repeat_error(answer: HttpReply) -> ComposeReply:
-    def compose(asked: ValidRequest, options: Options) -> HttpReply:
-        del asked, options
+    def compose(_request: ValidRequest, _options: Options) -> HttpReply:
         return answer
 
     return compose

@@ -1,7 +1,5 @@
 """What the model says when it calls tools."""
 
-from simulator.options import Options
-from simulator.request import ValidRequest, invent_arguments
 from simulator.scenarios.builders import (
     build_code_interpreter_call,
     build_custom_tool_call,
@@ -9,10 +7,8 @@ from simulator.scenarios.builders import (
     build_image_generation_call,
     build_message,
     build_reasoning,
-    build_tool_search,
 )
 from simulator.scenarios.scenario import (
-    Reply,
     Scenario,
     end_incomplete,
     interleave_calls,
@@ -32,15 +28,6 @@ PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
     "AElFTkSuQmCC"
 )
-
-
-def search_tools(asked: ValidRequest, _: Options) -> Reply:
-    """Search the deferred tools, if there are any, and call one that was found."""
-    space = asked.deferred()
-    if not space:
-        return make_reply(LOOKING, CALL)
-    arguments = invent_arguments(space["tools"][-1])
-    return make_reply(LOOKING, *build_tool_search(space, arguments))
 
 
 TOOL_SCENARIOS: tuple[Scenario, ...] = (
@@ -141,12 +128,6 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
             build_function_call("Users.List", "$arguments"),
         ),
         make_reply(READING, FOUND),
-    ),
-    make_scenario(
-        "tool-search",
-        "a search for tools and a call of a tool it loads, then the answer",
-        search_tools,
-        make_reply(READING, build_message("It said: $output")),
     ),
     make_scenario(
         "custom-tool",

@@ -686,19 +686,24 @@ def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> 
     assert_prefixes(chat)
 
 
-@pytest.mark.parametrize("forged", [False, True])
+@pytest.mark.parametrize("change", ["arguments", "account", "chat", "user"])
 def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
-    forged: bool, host_functions: HostFunctions
+    change: str, host_functions: HostFunctions
 ) -> None:
-    """Not with the key of another account, and not with other arguments."""
+    """Not with other arguments, with another account's key, for another chat or user."""
 
     def allow_meanwhile(_: Json) -> str:
-        if forged:
-            text = json.dumps(chat.output).replace("Bern", "Rome")
-            chat.output = json.loads(text)
-        else:
-            theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
-            chat.asked = chat.asked._replace(endpoint=theirs)
+        match change:
+            case "arguments":
+                text = json.dumps(chat.output).replace("Bern", "Rome")
+                chat.output = json.loads(text)
+            case "account":
+                theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
+                chat.asked = chat.asked._replace(endpoint=theirs)
+            case "chat":
+                chat.asked = chat.asked._replace(chat="user-1/chat-2")
+            case "user":
+                chat.asked = chat.asked._replace(chat="user-2/chat-1")
         return "Allow"
 
     tool = WeatherTool("ask_weather")

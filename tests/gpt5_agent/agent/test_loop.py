@@ -308,7 +308,7 @@ def test_model_without_functions_is_refused_by_a_sentence() -> None:
     """Nothing is sent."""
     provider = ScriptedProvider()
 
-    events = run_skipping(events_of(question(model="chatgpt-4o-latest"), provider))
+    events = run_skipping(events_of(question(model="chatgpt-image-latest"), provider))
 
     assert ending_of(events).kind == "invalid"
     assert "cannot call functions" in ending_of(events).sentence

@@ -21,6 +21,7 @@ from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from openai_responses.items import message_text
 from openai_responses.loop.events import Status
+from openai_responses.repairs.chat_repairs import LeaveOutReasoning
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
@@ -280,8 +281,9 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    found = [e.repair for e in events if isinstance(e, Status)]
-    assert [one.action for one in found if one] == ["reasoning"]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    repairs = [type(trial.repair) for trial in trials if trial]
+    assert repairs == [LeaveOutReasoning]
     assert ending_of(events).kind == "completed"
 
 

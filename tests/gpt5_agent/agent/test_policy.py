@@ -147,7 +147,7 @@ def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:
         ("auto", "gpt-6-luna", "lean"),
         ("auto", "gpt-35-turbo", "full"),
         ("auto", "gpt-4.1", "full"),
-        ("auto", "o3-mini", "full"),
+        ("auto", "o3", "full"),
         ("auto", "llama-4", "full"),
         ("full", "gpt-6.2-astra", "full"),
         ("lean", "gpt-5", "lean"),

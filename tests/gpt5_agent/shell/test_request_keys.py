@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.request_keys import opening_error, select_keys
-from gpt5_agent.shell.valves import Valves
+from gpt5_agent.shell.json_valves import AgentExpertSettings
+from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
-OPEN = str(Valves.model_fields["REQUEST_MAY_SET"].default)
+OPEN = AgentExpertSettings().caller_may_set
 
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
     ({"model": "a", "messages": []}, OPEN, {"model": "a", "messages": []}, []),
@@ -63,8 +63,8 @@ def test_only_what_is_open_is_kept(
 )
 def test_words_that_open_nothing(may_set: str, words: str) -> None:
     """What nobody may set is one of them."""
-    told = opening_error(may_set).partition("with: ")[2]
-    assert told.partition(".")[0] == words
+    message = find_unknown_keys(may_set).partition("unknown names: ")[2]
+    assert message.partition(".")[0] == words
 
 
 def test_the_document_has_the_same_keys() -> None:
@@ -80,8 +80,8 @@ def test_the_document_has_the_same_keys() -> None:
 
     assert len(keys) > 25
     never = {key for key, how in keys.items() if how == "never"}
-    assert not any(opening_error(key) for key in keys.keys() - never)
-    assert all(opening_error(key) for key in never)
+    assert not any(find_unknown_keys(key) for key in keys.keys() - never)
+    assert all(find_unknown_keys(key) for key in never)
     assert {key for key, how in keys.items() if how == "always"} == without.keys()
     assert {key for key, how in keys.items() if how in ("always", "open")} == (
         kept.keys()

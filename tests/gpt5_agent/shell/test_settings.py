@@ -20,6 +20,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from valve_texts import expert
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -82,7 +83,7 @@ def test_the_request_wins() -> None:
     found = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",
-            "agent_model": "o3-mini",
+            "agent_model": "o3",
             "instruction": "Sell hats.",
             "prompt_policy_overrides": {"extra_policy": "Be brief."},
             "context": [{"content": "one"}],
@@ -94,7 +95,7 @@ def test_the_request_wins() -> None:
         CONTEXT="Open 9 to 17.",
     )
 
-    assert found.model == "o3-mini"
+    assert found.model == "o3"
     assert found.persona.instruction == "Sell hats."
     assert json.loads(found.persona.overrides) == {"extra_policy": "Be brief."}
     assert found.context == [{"content": "one"}]
@@ -202,9 +203,8 @@ def test_the_engine_gets_what_the_valves_say() -> None:
         REASONING_SUMMARY="disabled",
         VERBOSITY="high",
         PARALLEL_TOOL_CALLS=False,
-        MAX_RETRIES=4,
-        IDLE_TIMEOUT_SECONDS=77,
-        TOOL_TIMEOUT_SECONDS=5,
+        EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=77),
+        TOOL_TIMEOUTS="default: 5",
         TOOL_OUTPUT_CHARACTERS=2000,
     )
 
@@ -226,8 +226,7 @@ def test_the_engine_gets_what_the_valves_say() -> None:
     [
         ("gpt-6.1-sol", 200_000, 200_000),
         ("gpt-6.1-sol-high", 2_000_000, 525_000),
-        ("gpt-4o-2024-05-13", 200_000, 64_000),
-        ("gpt-4", 200_000, 4096),
+        ("gpt-4o", 200_000, 64_000),
         ("somebody's", 200_000, 200_000),
         ("somebody's", 5, 1000),
     ],

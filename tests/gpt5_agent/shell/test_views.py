@@ -250,7 +250,7 @@ def test_client_runs_its_own_tools() -> None:
 
 def test_refused_question_is_a_result_with_an_error() -> None:
     """And with what it took: nothing."""
-    events = reported(model="chatgpt-4o-latest")
+    events = reported(model="chatgpt-image-latest")
     _, view = on_page(events)
     _, client = in_client(events)
 

@@ -322,6 +322,38 @@ def test_thoughts_that_are_never_announced() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("taken", "call_ids", "own_ids"),
+    [
+        ([], ["call_0", "call_1"], ["call_0", "call_1"]),
+        (["call_0"], ["call_0", "call_1"], ["call_0_2", "call_1"]),
+        (["call_0", "call_0_2"], ["call_0"], ["call_0_3"]),
+        (["call_0"], ["call_0_2", "call_0"], ["call_0_2", "call_0_3"]),
+        (["call_0"], ["call_0", "call_0_2"], ["call_0_2", "call_0_2_2"]),
+        (["call_0"], ["call_0", "call_0"], ["call_0_2", "call_0_2"]),
+    ],
+)
+def test_call_ids_that_earlier_responses_used(
+    taken: list[str], call_ids: list[str], own_ids: list[str]
+) -> None:
+    """A call gets another id, from its beginning to its end; the others keep theirs."""
+    state = ResponseState(taken_call_ids=taken)
+    groups: list[wire.Events] = []
+    for at, call_id in enumerate(call_ids):
+        begun, *grown, ended = wire.function_call("look", '{"a":', "1}", at=at)
+        begun["item"]["call_id"] = call_id
+        ended["item"]["call_id"] = call_id
+        groups.append([begun, *grown, ended])
+
+    events = told(state, *wire.whole_stream(*groups))
+
+    begun_ids = [one.item["call_id"] for one in events if isinstance(one, ItemAdded)]
+    ended_ids = [one.item["call_id"] for one in events if isinstance(one, ItemDone)]
+    assert begun_ids == ended_ids == own_ids
+    assert [item["call_id"] for item in state.output] == own_ids
+    assert {item["arguments"] for item in state.output} == {'{"a":1}'}
+
+
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
     turn = ResponseState()

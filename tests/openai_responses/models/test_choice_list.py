@@ -46,7 +46,7 @@ def test_a_closed_circle_is_not_offered() -> None:
         ("gpt-9-nova", True),
         ("o3-pro", True),
         ("gpt-4.1-mini", True),
-        ("chatgpt-4o-latest", True),
+        ("chatgpt-5-latest", True),
         ("llama-3.3-70b", True),
         ("my-azure-deployment", True),
         ("gpt-4o-audio-preview", False),
@@ -103,3 +103,12 @@ def test_the_last_day_of_a_model(given: object, day: str) -> None:
     """As the server says it; what is no date says nothing."""
     answer = {"data": [{"id": "gpt-5", "shutdown_date": given}]}
     assert read_models(answer) == {"gpt-5": day}
+
+
+def test_list_and_its_names_have_an_end() -> None:
+    """It is remembered for an hour, and a gateway writes it."""
+    rows = [{"id": f"model-{number}"} for number in range(2000)]
+    models = read_models({"data": [{"id": "m" * 201}, *rows]})
+
+    assert list(models)[:2] == ["model-0", "model-1"]
+    assert len(models) == 1000

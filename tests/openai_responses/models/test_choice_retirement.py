@@ -4,7 +4,12 @@ from datetime import date
 
 import pytest
 
-from openai_responses.models.choice import replacement, retirement_notice
+from openai_responses.endings import ASKED_MODEL
+from openai_responses.models.choice import (
+    name_asked_model,
+    replacement,
+    retirement_notice,
+)
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 
 LAST = date(2026, 12, 11)
@@ -68,7 +73,30 @@ def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["gpt-5", "gpt-4", "gpt-6.1-sol-pro", "llama3:8b"])
+@pytest.mark.parametrize("name", ["gpt-5", "o1-pro", "gpt-6.1-sol-pro", "llama3:8b"])
 def test_other_models_are_sent_as_they_are(name: str) -> None:
     """A model without the mode has a successor that people choose by its name."""
     assert replacement(resolve_model(name), date(2030, 1, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("model", "successor"),
+    [
+        ("o3-mini", "GPT-5.6 Sol"),
+        ("o1-2024-12-17", "GPT-5.6 Sol"),
+        ("gpt-4-0613", "GPT-5.6 Sol"),
+        ("o1-pro", "GPT-5.6 Sol pro"),
+    ],
+)
+def test_a_refused_model_that_is_switched_off(model: str, successor: str) -> None:
+    """The message names the model that was asked for, and its successor."""
+    assert name_asked_model(f"No {ASKED_MODEL} here.", model) == (
+        f"No {model} here. OpenAI has switched it off and recommends {successor}."
+    )
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "gpt-9", "openai/gpt-4", ""])
+def test_a_refused_model_without_a_known_successor(model: str) -> None:
+    """The message names only the model, and one about something else stays."""
+    assert name_asked_model(f"No {ASKED_MODEL} here.", model) == f"No {model} here."
+    assert name_asked_model("Try again.", "o3-mini") == "Try again."

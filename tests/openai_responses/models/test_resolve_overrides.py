@@ -97,12 +97,6 @@ def test_an_entry_that_cannot_be_meant(row: object) -> None:
         overrides(my_gpt=row)
 
 
-def test_facts_that_are_no_longer_used() -> None:
-    """An entry that was written earlier stays valid."""
-    model = resolve_model("x", overrides(x={"phase": True}))
-    assert model.facts == resolve_model("x").facts
-
-
 @pytest.mark.parametrize("text", ["no JSON", "[]", "7", "[" * 100_000])
 def test_text_that_is_no_object(text: str) -> None:
     """The sentence shows what is expected."""

@@ -6,7 +6,8 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.models.resolve import ModelPrices, resolve_model
+from openai_responses.models.facts import ModelPrices
+from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run, read_prices
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)

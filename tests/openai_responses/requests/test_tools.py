@@ -114,7 +114,7 @@ def test_function_that_says_strict_itself() -> None:
 
 def test_function_of_the_api() -> None:
     """What only the API knows of a function stays."""
-    spec = {"type": "function", "name": "f", "defer_loading": True}
+    spec = {"type": "function", "name": "f", "async": True}
     assert responses_tools([spec]) == [
         {**spec, "parameters": EMPTY, "strict": False},
     ]
@@ -128,6 +128,17 @@ def test_custom_tools() -> None:
 
     assert responses_tools([{"type": "custom", "custom": chat}]) == [flat]
     assert responses_tools([flat]) == [flat]
+
+
+def test_keys_of_a_custom_tool_that_the_api_does_not_have_never_leave() -> None:
+    """The API would quote them in its refusal."""
+    form = {"type": "grammar", "syntax": "lark", "tools[0].filters": 1}
+    asked = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
+    known = {"type": "grammar", "syntax": "lark"}
+
+    read = responses_tools([asked, {"type": "custom", "custom": asked}])
+
+    assert read == [{"type": "custom", "name": "c", "format": known}] * 2
 
 
 @pytest.mark.parametrize(
@@ -386,33 +397,27 @@ def test_choice_by_a_forbidden_name() -> None:
     assert responses_tool_choice(nested, tools, names) == expected
 
 
-SEARCH: Item = {"type": "tool_search"}
-SPACE: Item = {
-    "type": "namespace",
-    "name": "ships_1",
-    "tools": [{"type": "function", "name": "ships_list"}],
-}
-FOUND: list[Item] = [
-    {"type": "tool_search_call", "arguments": {"paths": ["ships_1"]}},
-    {"type": "tool_search_output", "tools": [SPACE]},
-]
+CALLED: Item = {"type": "function_call", "name": "list_ships", "call_id": "call_1"}
+RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
 
 
-def test_calls_fit_the_tools() -> None:
-    """Those of a namespace name it; without a search none does, and none was made."""
-    call = {"type": "function_call", "name": "ships_list", "call_id": "call_1"}
-    output = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
-    own, other = {**call, "namespace": "ships_1"}, {**call, "name": "look"}
-    given = [*FOUND, own, call, other, output]
-    added: Item = {"type": "additional_tools", "role": "developer", "tools": []}
+@pytest.mark.parametrize(
+    ("added", "namespace", "is_kept"),
+    [
+        (["list_ships"], "list_ships", True),
+        (["list_ships"], "ships_1", False),
+        ([], "ships_1", False),
+        ([["odd"], None], ["odd"], False),
+    ],
+)
+def test_call_names_only_the_namespace_of_an_added_tool(
+    added: list[Any], namespace: Any, is_kept: bool
+) -> None:
+    """Earlier versions declared tools in others, which no request has any more."""
+    tools = [{"type": "function", "name": name} for name in added]
+    declared: Item = {"type": "additional_tools", "role": "developer", "tools": tools}
+    call = {**CALLED, "namespace": namespace}
 
-    assert fit_calls(given, [SEARCH, SPACE]) == [*FOUND, own, own, other, output]
-    assert fit_calls(given, []) == [call, call, other, output]
-    assert fit_calls([added, call, own, call], []) == [added, call, own, own]
-    assert fit_calls([added, own, call], [{"name": call["name"]}]) == [added, own, call]
-    assert fit_calls(given, [{"type": "web_search"}]) == [call, call, other, output]
-    odd: list[Item] = [
-        {"type": "namespace", "tools": [{"name": ["x"]}, 1]},
-        {"tools": 3},
-    ]
-    assert fit_calls([{**call, "name": ["x"]}], odd)
+    sent = fit_calls([declared, call, RETURNED])
+
+    assert sent == [declared, call if is_kept else CALLED, RETURNED]

@@ -29,6 +29,15 @@ def test_stored_form_gives_the_turn_back() -> None:
     assert read_turn(turn.wire()) == turn._replace(items=[])
 
 
+def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
+    """Earlier versions declared many tools so: the chat begins anew."""
+    space = {"type": "namespace", "name": "f_1", "description": "", "tools": tools(1)}
+    turn = record_turn(request([*tools(0), {"type": "tool_search"}, space]), (), None)
+    assert turn
+
+    assert read_turn(turn.wire()) is None
+
+
 @pytest.mark.parametrize(("held", "more", "begins"), [(127, 1, False), (127, 2, True)])
 def test_more_tools_than_a_chat_may_declare(held: int, more: int, begins: bool) -> None:
     """Those that went count as well, because they stay declared."""

@@ -114,6 +114,7 @@ async def test_bundle_that_was_replaced(
         os.utime(path, ns=(0, 0))
         answer = await ask(connections, upstream, ca_bundle=bundle)
         assert answer == {"output": []}
+        assert len(connections._certificates) == 1
 
 
 @pytest.mark.parametrize(

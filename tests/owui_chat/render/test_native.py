@@ -317,7 +317,7 @@ def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
 
 def test_what_the_page_cannot_show_is_not_sent() -> None:
     """And leaves no gap in the numbers."""
-    unknown = {"type": "tool_search_call", "id": "tsc_1", "status": "completed"}
+    unknown = {"type": "telescope_call", "id": "tc_1", "status": "completed"}
 
     items = shown(unknown, message("1", "Rain."))
 

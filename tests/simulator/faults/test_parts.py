@@ -155,7 +155,7 @@ async def test_a_picture_in_a_message(client: Any) -> None:
 
 
 async def test_a_tool_that_was_added_later(client: Any) -> None:
-    """Tools of an item and of a namespace have their own places."""
+    """Tools of an item have their own places."""
     added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
     client.simulator.faults.append(refuse_tool("get_weather"))
 
@@ -196,7 +196,7 @@ async def test_phrases(client: Any) -> None:
     }
     cases: dict[str, tuple[Callable[..., RefusedPart], str, Any]] = {
         "Container is expired.": (refuse_item, "code_interpreter_call", {}),
-        "Missing namespace for function_call 'get_weather'": (
+        "The input holds a function call that cannot be read.": (
             refuse_item,
             "function_call",
             {},

@@ -378,7 +378,7 @@ async def test_what_cannot_be_installed_is_logged(
         assert await chat.still_works()
 
     [line] = chat.log
-    assert line.startswith("SANDBOX_WHEELS cannot be installed: ")
+    assert line.startswith("The wheels of SANDBOX_OPTIONS cannot be installed: ")
     assert why in line
 
 
@@ -388,8 +388,8 @@ async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:
     code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
     large = await chat.run(code)
 
-    assert "to the folder SANDBOX_WHEELS" in package.told["stderr"]
-    assert "administrator raise SANDBOX_DISK_MB" in large.told["stderr"]
+    assert "to the folder `wheels` of SANDBOX_OPTIONS" in package.told["stderr"]
+    assert "administrator raise `disk_mb` in SANDBOX_OPTIONS" in large.told["stderr"]
 
 
 async def test_attached_file_is_there_once(chat: Chat) -> None:

@@ -130,7 +130,7 @@ async def test_odd_names_are_only_names(chat: Chat) -> None:
 
     shown = {file.name for file in ran.answer.files}
     assert shown == {
-        *("a_b.png", "\\..\\x", "-rf", "$(id)", "_[31m", "…", "x" * 255, "__"),
+        *("a_b.png", "\\..\\x", "-rf", "$(id)", "_[31m", "…", "x" * 200, "__"),
     }
     assert {file.path.read_text() for file in ran.answer.files} == {"kept"}
     assert (await chat.run("import os\nlen(os.listdir())")).result == len(names) + 1

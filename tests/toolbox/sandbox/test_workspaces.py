@@ -10,7 +10,12 @@ import pytest
 from skipping_loop import run_skipping
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply
-from toolbox.sandbox.workspaces import SandboxClosed, SandboxFile, WorkspacePool
+from toolbox.sandbox.workspaces import (
+    SandboxClosed,
+    SandboxFile,
+    Workspace,
+    WorkspacePool,
+)
 
 LIMITS = SandboxLimits(disk=10, idle_seconds=60.0, chats=3)
 
@@ -268,3 +273,16 @@ def test_folder_that_another_server_sweeps_is_no_failure(
     run_skipping(open_and_close())
 
     assert os.listdir(folder) == []
+
+
+def test_files_without_bytes_are_bounded(tmp_path: Path) -> None:
+    """They need no disk, so their number is the limit; so it is for what was received."""
+    workspace = Workspace(tmp_path, LIMITS)
+    spool = tmp_path / "spool"
+    spool.touch()
+    for number in range(1100):
+        workspace.export_files(spool, [FileSlice("empty", 0, 0)])
+        workspace.add_received(f"file-{number}")
+
+    assert len(workspace._files) == len(workspace.received) == 1000
+    assert "file-1099" in workspace.received

@@ -1,0 +1,105 @@
+"""Valves of the pipeline that hold JSON objects, with their keys and ranges.
+
+docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
+too, have its names (pipes/owui_manifold/expert.py).
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from gpt5_agent.shell.valves import Valves
+from openai_responses.loop.tools import read_timeouts
+from shells.json_valve import read_json_valve
+
+THIS_PLACE = "the valves of this pipeline"
+
+
+class AgentExpertSettings(BaseModel):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+    max_retries: int = Field(
+        default=1,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is sent again, "
+        "0 to 5.",
+    )
+    caller_may_set: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules.",
+    )
+
+
+class SandboxOptions(BaseModel):
+    """What SANDBOX_OPTIONS can hold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    seconds: int = Field(
+        default=30, ge=1, le=600, description="Time limit of one run, 1 to 600."
+    )
+    memory_mb: int = Field(
+        default=512,
+        ge=64,
+        le=16_384,
+        description="Memory of one run, for all its processes, 64 to 16384.",
+    )
+    disk_mb: int = Field(
+        default=64,
+        ge=1,
+        le=1024,
+        description="Space for the files of one chat, 1 to 1024.",
+    )
+    wheels: str = Field(
+        default="",
+        description="Folder of wheels; the packages in them can be imported.",
+    )
+
+
+def read_expert_settings(valves: Valves) -> AgentExpertSettings:
+    """Return what EXPERT_JSON says; defaults for what cannot be read."""
+    settings, _ = read_json_valve(
+        "EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings
+    )
+    return settings
+
+
+def read_sandbox_options(valves: Valves) -> SandboxOptions:
+    """Return what SANDBOX_OPTIONS says; defaults for what cannot be read."""
+    options, _ = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    return options
+
+
+def find_valve_problems(valves: Valves) -> list[str]:
+    """Return what is wrong with these valves, as messages for administrators."""
+    _, expert = read_json_valve("EXPERT_JSON", valves.EXPERT_JSON, AgentExpertSettings)
+    _, sandbox = read_json_valve(
+        "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
+    )
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    problems = [*expert, *sandbox]
+    if timeouts:
+        problems.append(timeouts)
+    return problems

@@ -1,0 +1,71 @@
+"""What is known about a model: what it accepts, its limits and its prices."""
+
+from typing import NamedTuple
+
+
+class ModelPrices(NamedTuple):
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
+
+    input: float | None
+    cached: float | None
+    cache_write: float | None
+    output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: str | None = None
+    """The last day of `ultrafast`, an ISO date; then `ultrafast_later` holds."""
+    ultrafast_later: float | None = None
+
+
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown.
+
+    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
+    deployment): a model that does not reason refuses `reasoning` and its `include` with
+    a 400, and a reasoning model works without them. So they are sent only if an effort
+    is asked for.
+    """
+
+    id: str = ""
+    """The id in the catalog; empty if the facts are assumed."""
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()
+    """Lowest first; empty: none, or unknown."""
+    default_effort: str | None = None
+    """What the API uses when none is sent."""
+    sampling: str = "always"
+    """Or "with_none", "never": temperature, top_p, logprobs."""
+    summary: bool = False
+    verbosity: bool = False
+    functions: bool = True
+    hosted: bool = False
+    """It takes the tools that OpenAI itself runs."""
+    lacks: tuple[str, ...] = ()
+    """Types of such tools that it does not take."""
+    vision: bool = True
+    prefix_bound: bool = False
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
+    appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
+    appends_configuration: bool = False
+    """It takes `configuration_update` items."""
+    pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
+    all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
+    diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
+    long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
+    regional: bool = False
+    """It costs 10 % more at OpenAI's hosts of a region."""
+    context_window: int | None = None
+    """The tokens of input and output together."""
+    max_output_tokens: int | None = None
+    shutdown: str | None = None
+    """The day on which OpenAI switches the model off, an ISO date."""
+    successor: str | None = None
+    prices: ModelPrices | None = None
+    known_family: bool = True
+    """False: the name says nothing, the facts are cautious."""
