@@ -61,12 +61,10 @@ class FailedStart:
         if self.item:
             start += added[:1]
         # A connection that breaks does so in the middle of an event, or before it.
-        if self.ending in BREAKS:
-            last = [events[-1]]
-        else:
-            last = self._build_last(events)
+        is_broken = self.ending in BREAKS
+        start += events[-1:] if is_broken else self._build_last(events)
         numbered = []
-        for number, event in enumerate([*start, *last]):
+        for number, event in enumerate(start):
             numbered.append({**event, "sequence_number": number})
         return numbered
 
