@@ -175,7 +175,7 @@ class Responder:
         )
         key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*_draft_compaction(asked, prompt.tokens), *chosen.reply.items],
+            [*chosen.reply.items, *_draft_compaction(asked, prompt.tokens)],
             asked,
             SealContext(key, account.organisation, replay.prefix),
         )
@@ -283,6 +283,7 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
 
 
 def _draft_compaction(asked: ValidRequest, tokens: int) -> list[dict[str, Any]]:
+    """Return what ends the response to a long input: recorded behind its message."""
     if not is_to_be_compacted(asked.body, tokens):
         return []
     return [{"type": "compaction"}, *draft_update(asked.configuration)]
