@@ -35,6 +35,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
@@ -73,6 +74,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
+        self._repairs = RepairMemory()
         self._shown_notices = hourly_texts()
         self._secret = ""
         """What signs the context while there is no API key."""
@@ -130,6 +132,7 @@ class Pipeline:
             caller=caller,
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
+            repairs=self._repairs,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -190,6 +193,7 @@ class Pipeline:
         return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 

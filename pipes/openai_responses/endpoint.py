@@ -83,6 +83,12 @@ class Endpoint:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"

@@ -4,9 +4,11 @@ An item stays the dict that the API sent; unknown fields are sent back unchanged
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
+import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from openai_responses.clock import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
@@ -126,6 +128,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -189,9 +202,11 @@ def is_compaction(item: JsonObject) -> bool:
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind instructions and added tools.
 
-    Tools that earlier items added stay in force; their calls have to name them. The API compacts at the end of a response (recorded in all eight), which may be one
-    that calls tools. What waits for an answer there moves behind the compaction and the
-    configuration update of the API that may follow it: an answer is refused without
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]

@@ -60,7 +60,7 @@ class Configuration:
             return True
         if self.choice["type"] != "allowed_tools":
             return True
-        return any(is_chosen(tool, one) for one in self.choice["tools"])
+        return any(is_chosen(tool, choice) for choice in self.choice["tools"])
 
     def may_call(self, call: Item) -> bool:
         """Tell whether `allowed_tools` lets the model make a call."""
@@ -141,8 +141,12 @@ def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]
 
 
 def _find_compaction(items: Sequence[Item]) -> int:
-    found = [n for n, item in enumerate(items) if item.get("type") == "compaction"]
-    return found[-1] if found else -1
+    positions = [
+        position
+        for position, item in enumerate(items)
+        if item.get("type") == "compaction"
+    ]
+    return positions[-1] if positions else -1
 
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:

@@ -36,6 +36,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from typing import Literal
 
 from openai_responses.clock import new_ulid
 from openai_responses.endings import (
@@ -112,7 +113,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return [] if self.ending else self._take(event)
+        return self._take_reason(event) if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -131,10 +132,31 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
+                self._fail("error", event.error)
         return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -252,16 +274,16 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=error,
             removed=_removals(response.get("input_transformations")),
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
@@ -279,6 +301,7 @@ class ResponseState:
             yield others.pop() if found is None and others else found, item
 
 
+_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 """An `output_index` that no event has."""
@@ -316,13 +339,11 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
 
     Another client cancelled it: after our own cancellation no answer is read.
     """
-    if status == "failed":
-        return ending_of_failure("failed", error)
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED

@@ -13,6 +13,7 @@ from openai_responses.items import (
     content_parts,
     is_call,
     item_type,
+    tool_name,
 )
 from openai_responses.json_input import (
     JsonBudget,
@@ -27,7 +28,6 @@ from openai_responses.requests.json_schema import (
     MAX_STRICT_WORK,
     function_parameters,
 )
-from openai_responses.requests.repairs import tool_name
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -157,6 +157,9 @@ CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -260,9 +263,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -277,11 +279,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:

@@ -22,6 +22,7 @@ from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from openai_responses.items import is_call, is_call_output, is_reasoning, message_text
 from openai_responses.loop.events import Status
+from openai_responses.repairs.chat_repairs import LeaveOutReasoning
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
@@ -283,8 +284,9 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    found = [e.repair for e in events if isinstance(e, Status)]
-    assert [one.action for one in found if one] == ["reasoning"]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    repairs = [type(trial.repair) for trial in trials if trial]
+    assert repairs == [LeaveOutReasoning]
     assert ending_of(events).kind == "completed"
 
 
@@ -330,6 +332,7 @@ async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
     [
         FailedStart("failed", code="rate_limit_exceeded", after_rounds=1),
         FailedStart("error", code="server_is_overloaded", after_rounds=1),
+        FailedStart("both", code="server_is_overloaded", after_rounds=1, usage=True),
         FailedStart("cut", after_rounds=1),
         FailedStart("drop", after_rounds=1),
         FailedStart("stall", after_rounds=1),
@@ -433,3 +436,16 @@ def called_by_the_host(call: Json, output: str) -> list[Json]:
         {"role": "assistant", "content": "", "tool_calls": [called]},
         {"role": "tool", "tool_call_id": call["call_id"], "content": output},
     ]
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
+async def test_safety_stop_ends_the_run(desk: Desk, scenario: str) -> None:
+    """The call that had arrived whole is not made, and nothing more is asked."""
+    events = await desk.ask(f"sim:{scenario}")
+
+    assert len(desk.bodies) == 1
+    assert desk.tool.called == []
+    ending = ending_of(events)
+    assert ending.code == "misalignment_policy_violation"
+    assert "“Ask before you read **secrets**.”" in ending.sentence
+    assert not any(isinstance(event, NewMessage) for event in events)

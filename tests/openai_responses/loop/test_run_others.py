@@ -25,7 +25,7 @@ from openai_responses.loop.events import RunEvent, Status, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
-from openai_responses.requests.repairs import Repair
+from openai_responses.repairs.chat_repairs import LeaveOutPlainReasoning
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     EventStreamDecoder,
@@ -311,15 +311,16 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
         False,
     ]
     [told] = [event for event in events if isinstance(event, Status)]
-    assert told.is_lasting
-    assert told.repair == Repair("reasoning_text", "")
+    assert told.trial is not None
+    assert told.trial.is_lasting
+    assert told.trial.repair == LeaveOutPlainReasoning()
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
 async def test_a_stream_that_cannot_be_read(
     wire: bytes, connections: Connections
 ) -> None:
-    """It is asked for once more in one piece; the server is remembered for it."""
+    """It is asked for once more in one piece; that says nothing about other users."""
     message = {"type": "message", "role": "assistant", "content": []}
     whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
     answer = in_turn(streaming(wire), replying(whole))
@@ -329,7 +330,8 @@ async def test_a_stream_that_cannot_be_read(
     assert end_of(events).ending.kind == "completed"
     assert [body.get("stream") for body in bodies] == [True, None]
     [told] = [event for event in events if isinstance(event, Status)]
-    assert told.is_lasting
+    assert told.trial is not None
+    assert not told.trial.is_named
 
 
 @pytest.mark.parametrize(

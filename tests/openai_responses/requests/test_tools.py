@@ -130,6 +130,17 @@ def test_custom_tools() -> None:
     assert responses_tools([flat]) == [flat]
 
 
+def test_keys_of_a_custom_tool_that_the_api_does_not_have_never_leave() -> None:
+    """The API would quote them in its refusal."""
+    form = {"type": "grammar", "syntax": "lark", "tools[0].filters": 1}
+    asked = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
+    known = {"type": "grammar", "syntax": "lark"}
+
+    read = responses_tools([asked, {"type": "custom", "custom": asked}])
+
+    assert read == [{"type": "custom", "name": "c", "format": known}] * 2
+
+
 @pytest.mark.parametrize(
     "spec",
     [

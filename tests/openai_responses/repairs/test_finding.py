@@ -6,10 +6,29 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import ApiError, Failure, read_api_error
-from openai_responses.loop.events import Status
-from openai_responses.loop.recovery import find_repair, last_repair, named_place
+from openai_responses.items import json_digest
+from openai_responses.repairs.chat_repairs import (
+    LeaveOutItem,
+    LeaveOutKind,
+    LeaveOutPlainReasoning,
+    LeaveOutReasoning,
+    PlainItems,
+    SendAsText,
+    WordsAlone,
+    item_names,
+)
+from openai_responses.repairs.finding import MAX_REPAIRS, Trial, find_repair
+from openai_responses.repairs.refusal import named_subject
+from openai_responses.repairs.request_repairs import (
+    LeaveOutField,
+    LeaveOutParameter,
+    LeaveOutStrict,
+    LeaveOutTool,
+    LeaveOutToolChoice,
+    LowerItems,
+    Repair,
+)
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.repairs import Repair, item_names, json_digest
 
 Item = dict[str, Any]
 
@@ -48,7 +67,12 @@ PICTURE: Item = {
     "role": "user",
     "content": [{"type": "input_image", "image_url": "data:"}],
 }
-LOOK: Item = {"type": "function", "name": "look", "parameters": {}}
+LOOK: Item = {
+    "type": "function",
+    "name": "look",
+    "parameters": {},
+    "strict": False,
+}
 CLOCKS: Item = {
     "type": "mcp",
     "server_label": "clocks",
@@ -56,15 +80,8 @@ CLOCKS: Item = {
 }
 ATLAS: Item = {**CLOCKS, "server_label": "atlas"}
 WEB: Item = {"type": "web_search"}
-SEEK: Item = {"type": "tool_search"}
-SHIPS: Item = {"type": "function", "name": "ships_list", "defer_loading": True}
-PORTS: Item = {**SHIPS, "name": "ports_list"}
-SPACE: Item = {
-    "type": "namespace",
-    "name": "ships_1",
-    "description": "Functions: ships_list, ports_list",
-    "tools": [SHIPS, PORTS],
-}
+STORES: Item = {"type": "file_search", "vector_store_ids": ["vs_1234", "vs_5678"]}
+DRAW: Item = {"type": "image_generation", "size": "1x1"}
 HISTORY = [USER, THOUGHT, CALL, OUTPUT, ANSWER, USER]
 INPUT = [USER, THOUGHT, CALL, OUTPUT, CODE, SEARCH, PICTURE, USER]
 
@@ -76,22 +93,23 @@ def asking(**fields: Any) -> ResponsesRequest:
         "input": INPUT,
         "reasoning": {"effort": "none", "summary": "auto"},
         "text": {"verbosity": "low"},
-        "tools": [LOOK, CLOCKS, WEB],
+        "tools": [LOOK, CLOCKS, WEB, STORES, DRAW],
         "prompt_cache_key": "k",
+        "include": ["x"],
     }
     return ResponsesRequest(**(asked | fields))
 
 
-def find(error: ApiError, status: int = 400, **fields: Any) -> Status | None:
+def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
     """The first repair after a refusal."""
-    return find_repair(asking(**fields), Failure(status, error))
+    return find_repair(asking(**fields).sent(), Failure(status, error))
 
 
 def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
-    """The repair after this refusal, which has a sentence."""
-    found = find(error, status, **fields)
-    assert found is None or found.sentence
-    return found.repair if found else None
+    """The repair after this refusal, which has a message."""
+    trial = find(error, status, **fields)
+    assert trial is None or trial.repair.message
+    return trial.repair if trial else None
 
 
 def repaired(error: ApiError, **fields: Any) -> Item:
@@ -112,87 +130,139 @@ def words(message: str) -> ApiError:
     return ApiError(message=message)
 
 
+INCLUDE = json_digest(["x"])
 LAST = item_names(INPUT)[-1]
 
 
+def tool(named: Item) -> LeaveOutTool:
+    """The repair that leaves out a tool."""
+    return LeaveOutTool(json_digest(named))
+
+
+def item(named: Item) -> LeaveOutItem:
+    """The repair that leaves out an item."""
+    return LeaveOutItem(json_digest(named))
+
+
+CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
+
+
 @pytest.mark.parametrize(
-    ("error", "action", "target"),
+    ("error", "repair"),
     [
-        (ApiError("unknown_parameter", param="input[5].status"), "field", ""),
-        (words("Unknown parameter: 'input[5].status'."), "field", ""),
-        (words("Missing required parameter: 'input[5].id'."), "item", SEARCH),
-        (ApiError("invalid_value", param="input[1].summary"), "item", THOUGHT),
-        (ApiError(None, None, "input[2].call_id"), "item", CALL),
-        (ApiError(None, None, "input[6].content[0].image_url"), "text", PICTURE),
-        (ApiError("invalid_image_format", message="Bad image."), "text", PICTURE),
-        (words("No tool output found for function call call_abcd."), "item", CALL),
-        (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), "item", SEARCH),
-        (ApiError("invalid_encrypted_content"), "reasoning", LAST),
-        (words("The encrypted content gAAA could not be verified."), "reasoning", LAST),
+        (
+            ApiError("unknown_parameter", param="input[5].status"),
+            LeaveOutField("web_search_call", ("status",)),
+        ),
+        (
+            words("Unknown parameter: 'input[5].status'."),
+            LeaveOutField("web_search_call", ("status",)),
+        ),
+        (words("Missing required parameter: 'input[5].id'."), item(SEARCH)),
+        (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
+        (ApiError(None, None, "input[2].call_id"), item(CALL)),
+        (
+            ApiError(None, None, "input[6].content[0].image_url"),
+            SendAsText(json_digest(PICTURE)),
+        ),
+        (
+            ApiError("invalid_image_format", message="Bad image."),
+            SendAsText(json_digest(PICTURE)),
+        ),
+        (words("No tool output found for function call call_abcd."), item(CALL)),
+        (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), item(SEARCH)),
+        (ApiError("invalid_encrypted_content"), LeaveOutReasoning(LAST)),
+        (
+            words("The encrypted content gAAA could not be verified."),
+            LeaveOutReasoning(LAST),
+        ),
         (
             words("Item 'rs_1' of type 'reasoning' was provided without its required"),
-            "reasoning",
-            LAST,
+            LeaveOutReasoning(LAST),
         ),
-        (words("Item with id 'ws_1234' not found. Items are not"), "item", SEARCH),
+        (words("Item with id 'ws_1234' not found. Items are not"), item(SEARCH)),
         (
             words("Item with id 'rs_9999' not found. Items are not persisted when"),
-            "reasoning",
-            LAST,
+            LeaveOutReasoning(LAST),
         ),
         (
             words("Reasoning input items can only be provided to a reasoning model."),
-            "reasoning",
-            LAST,
+            LeaveOutReasoning(LAST),
         ),
-        (words("Duplicate item found with id fc_1234. Remove"), "item", CALL),
-        (words("Container is expired."), "kind", f"code_interpreter_call@{LAST}"),
-        (
-            words("Expected container_id: cntr_1"),
-            "kind",
-            f"code_interpreter_call@{LAST}",
-        ),
-        (
-            words("Missing namespace for function_call 'look'. It does not exist"),
-            "kind",
-            f"function_call:look@{LAST}",
-        ),
-        (ApiError(None, None, "tools[0].parameters"), "tool", LOOK),
-        (words("Invalid schema for function 'look': type is not valid."), "tool", LOOK),
-        (
-            words("Hosted tool 'web_search' is not supported with this model."),
-            "tool",
-            WEB,
-        ),
+        (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
+        (words("Container is expired."), CODE_GONE),
+        (words("Expected container_id: cntr_1"), CODE_GONE),
+        (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
+        (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
+        (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
         (
             words("Error retrieving tool list from MCP server: 'clocks'."),
-            "tool",
-            CLOCKS,
+            tool(CLOCKS),
         ),
-        (ApiError(None, None, "reasoning.summary"), "parameter", "reasoning.summary"),
+        (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
         (
-            words("Your organization must be verified to generate reasoning.summary"),
-            "parameter",
-            "reasoning.summary",
+            ApiError("invalid_value", "image_generation_user_error", None, "No size."),
+            tool(DRAW),
         ),
-        (words("Your organization must be verified to stream."), "parameter", "stream"),
-        (words("Unsupported parameter: 'verbosity'"), "parameter", "text.verbosity"),
+        (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
+        (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
+        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
+        (
+            ApiError(None, None, "reasoning.summary"),
+            LeaveOutParameter("reasoning.summary", json_digest("auto")),
+        ),
+        (
+            words("Your organization must be verified to stream."),
+            LeaveOutParameter("stream"),
+        ),
+        (
+            words("Unknown parameter: 'text.verbosity'."),
+            LeaveOutParameter("text.verbosity"),
+        ),
+        (
+            words("Unsupported parameter: 'text.verbosity' is not supported."),
+            LeaveOutParameter("text.verbosity", json_digest("low")),
+        ),
         (
             words("[{'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs'}]"),
-            "parameter",
-            "prompt_cache_key",
+            LeaveOutParameter("prompt_cache_key", json_digest("k")),
         ),
+        (ApiError(param="tool_choice"), LeaveOutToolChoice()),
+        (ApiError(param="tool_choice.tools[0]"), LeaveOutToolChoice()),
+        (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
     ],
 )
-def test_what_a_refusal_names(error: ApiError, action: str, target: object) -> None:
+def test_what_a_refusal_names(error: ApiError, repair: Repair) -> None:
     """By its place, its id, its name, or by words that only this cause has."""
-    repair = repair_of(error)
-    assert repair is not None
-    named = target if isinstance(target, str) else json_digest(target)
-    assert (repair.action, repair.target) == (
-        action,
-        named or "input:web_search_call.status",
-    )
+    assert repair_of(error, tool_choice="auto") == repair
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "store",
+        "safety_identifier",
+        "max_output_tokens",
+        "max_tool_calls",
+        "instructions",
+        "moderation",
+        "prompt_cache_retention",
+    ],
+)
+@pytest.mark.parametrize("code", ["unknown_parameter", "invalid_value"])
+def test_refusal_of_what_guards_stands(name: str, code: str) -> None:
+    """A server that does not take it gets no request without it."""
+    guards: dict[str, Any] = {
+        "safety_identifier": "u-1",
+        "max_output_tokens": 100,
+        "max_tool_calls": 3,
+        "instructions": "Be kind.",
+        "moderation": {"model": "m"},
+        "prompt_cache_retention": "in_memory",
+    }
+    told = f"Unknown parameter: '{name}'."
+    for error in (ApiError(code, None, name, told), words(told)):
+        assert repair_of(error, input=[USER], **guards) is None
 
 
 @pytest.mark.parametrize(
@@ -216,34 +286,31 @@ def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
 
 def test_what_people_wrote_stays() -> None:
     """The refusal of a question is the answer; its picture can go."""
-    found = find_repair(asking(input=[USER]), Failure(400, ApiError(param="input[0]")))
-    assert found is None
-    for place in (
-        "model",
-        "text.format",
-        "input",
-        "tools[9]",
-        "input[99]",
-        "background",
-    ):
-        request = asking(input=[USER], tools=None, text={"format": {"type": "text"}})
+    assert repair_of(ApiError(param="input[0]"), input=[USER]) is None
+    for place in ("model", "text.format", "input", "tools[9]", "input[99]", "tools"):
+        fields: dict[str, Any] = {"tools": None, "text": {"format": {"type": "text"}}}
         error = ApiError("unknown_parameter", param=place)
-        assert find_repair(request, Failure(400, error)) is None
+        assert repair_of(error, input=[USER], **fields) is None
 
 
-def test_unknown_refusal_is_met_with_the_plain_words_once() -> None:
+def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     """After three repairs, or if nothing is named; then the refusal stands."""
     strange = Failure(422, words("It cannot be."))
-    found = find_repair(asking(), strange)
-    assert found
-    assert found.repair == Repair("plain", LAST)
+    request = asking()
+    tried = []
+    for done in range(9):
+        trial = find_repair(request.sent(), strange, done)
+        if trial is None:
+            break
+        tried.append(trial.repair)
+        repairs = (*request.repairs, trial.repair)
+        request = request.model_copy(update={"repairs": repairs})
+    assert tried == [PlainItems(LAST), WordsAlone(LAST)]
     named = Failure(400, ApiError(param="input[5]"))
-    found = find_repair(asking(), named, done=3)
-    assert found
-    assert found.repair == Repair("plain", LAST)
-    plain = asking(repairs=(Repair("plain", LAST),))
-    assert find_repair(plain, strange, done=1) is None
-    assert find_repair(asking(input=[USER]), strange) is None
+    last = find_repair(asking().sent(), named, done=MAX_REPAIRS)
+    assert last
+    assert last.repair == PlainItems(LAST)
+    assert find_repair(asking(input=[USER]).sent(), strange) is None
 
 
 def test_same_repair_is_not_tried_twice() -> None:
@@ -254,48 +321,85 @@ def test_same_repair_is_not_tried_twice() -> None:
         "content": [{"type": "output_text", "text": "Hi", "annotations": [{}]}],
     }
     request, error = asking(input=[USER, answer, USER]), ApiError(param="input[1]")
-    actions = []
+    repairs: tuple[Repair, ...] = ()
     for done in range(3):
-        found = find_repair(request, Failure(400, error), done)
-        if found is None or found.repair is None:
+        trial = find_repair(request.sent(), Failure(400, error), done)
+        if trial is None:
             break
-        actions.append(found.repair.action)
-        repairs = (*request.repairs, found.repair)
+        repairs = (*request.repairs, trial.repair)
         request = request.model_copy(update={"repairs": repairs})
-    assert actions == ["text", "item"]
+    name = json_digest(answer)
+    assert repairs == (SendAsText(name), LeaveOutItem(name))
+
+
+def test_second_hosted_item_takes_its_kind_along() -> None:
+    """A long chat may have many, and each refusal costs the person a wait."""
+    other = {**SEARCH, "id": "ws_5678"}
+    items = [USER, SEARCH, other, other, USER]
+    before = (item(SEARCH),)
+    trial = find(ApiError(param="input[1]"), input=items, repairs=before)
+    assert trial
+    assert trial.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
 
 
 @pytest.mark.parametrize(
     ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
-        (ApiError(param="stream"), True),
+        (ApiError(param="stream", message="must be verified to stream"), True),
         (ApiError(message="Use 'low'.", param="reasoning.effort"), True),
         (words("'must be verified to stream' is gone"), False),
-        (words("Not for 'x reasoning.summary'."), False),
+        (words("Unknown parameter: 'text.verbosity'."), False),
         (ApiError("unknown_parameter", param="input[5].status"), True),
         (words("Unknown parameter: 'input[5].status'"), False),
         (ApiError(param="tools[0]"), True),
         (words("Error retrieving tool list from MCP server: 'clocks'."), False),
         (ApiError(param="input[5]"), False),
+        (ApiError(param="reasoning.summary", is_relayed=True), False),
+        (ApiError(param="tools[0]", is_relayed=True), False),
     ],
 )
-def test_what_is_remembered_was_named_by_the_server(
-    error: ApiError, is_named: bool
-) -> None:
+def test_only_the_servers_own_param_names(error: ApiError, is_named: bool) -> None:
     """The words of a message may be the user's own, and a server may come back."""
-    found = find_repair(asking(), Failure(400, error))
-    assert found is not None
-    assert found.is_named is is_named
+    trial = find(error)
+    assert trial is not None
+    assert trial.is_named is is_named
+
+
+def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
+    """A picture's `detail` is a user's own."""
+    error = ApiError("unknown_parameter", param="input[6].content[0].detail")
+    picture = {**PICTURE, "content": [{**PICTURE["content"][0], "detail": "low"}]}
+    trial = find(error, input=[*INPUT[:6], picture, USER])
+    assert trial
+    assert trial.repair == LeaveOutField("message", ("content", "detail"))
+    assert not trial.is_named
+
+
+def test_server_that_is_not_reached_may_be_back_soon() -> None:
+    """It is left out of this answer alone."""
+    trial = find(UNREACHED)
+    assert trial
+    assert not trial.is_lasting
+
+
+def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
+    """No server refused it."""
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    trial = find_repair(asking().sent(), failure)
+    assert trial
+    assert trial.repair == LeaveOutParameter("stream")
+    assert not trial.is_named
 
 
 def test_place_is_told_with_its_name() -> None:
     """Nobody can count the items of a request in a log."""
-    assert named_place(asking(), ApiError(param="input[5].id")).endswith(
+    sent = asking().sent()
+    assert named_subject(sent, ApiError(param="input[5].id")).endswith(
         "(web_search_call):"
     )
-    assert named_place(asking(), words("'tools[0].x' is bad")) == "tools[0] (look):"
-    assert named_place(asking(), words("'tools[7].x' is bad")) == ""
+    assert named_subject(sent, words("'tools[0].x' is bad")) == "tools[0] (look):"
+    assert named_subject(sent, words("'tools[7].x' is bad")) == ""
 
 
 @pytest.mark.parametrize(
@@ -313,8 +417,8 @@ def test_item_that_is_named_is_left_out(text: str) -> None:
     sent = repaired(words(text), input=HISTORY)["input"]
     assert THOUGHT not in sent
     assert (CALL in sent) == (OUTPUT in sent)
-    told = [item for item in sent if item.get("role")]
-    assert [item for item in told if "I " not in str(item)] == [USER, ANSWER, USER]
+    messages = [row for row in sent if row.get("role")]
+    assert [row for row in messages if "I " not in str(row)] == [USER, ANSWER, USER]
 
 
 LIST: Item = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x"} | {
@@ -372,8 +476,7 @@ def test_parameter_alone_goes() -> None:
     """What stands beside it stays; without `stream` the answer comes in one piece."""
     summary = ApiError("unsupported_value", param="reasoning.summary")
     assert changed(summary) == {"reasoning": {"effort": "none"}}
-    for error in (ApiError(param="stream"), words("must be verified to stream this")):
-        assert changed(error) == {"stream": None}
+    assert changed(ApiError(param="stream")) == {"stream": None}
 
 
 UNREACHED = ApiError(
@@ -406,45 +509,6 @@ def test_no_tools_are_left() -> None:
     assert repair_of(UNREACHED, input=[USER], tools=None) is None
 
 
-@pytest.mark.parametrize(
-    ("error", "left"),
-    [
-        (words("Tool 'tool_search' is not supported with this model."), [LOOK]),
-        (ApiError("invalid_value", param="tools[2].type"), [LOOK]),
-        (words("Invalid value: 'namespace'. See 'tools[2]'."), [LOOK]),
-        (
-            ApiError("invalid_function_parameters", param="tools[2].tools[0].name"),
-            [LOOK, SEEK, {**SPACE, "tools": [PORTS]}],
-        ),
-        (
-            words("Invalid schema for function 'ports_list': no."),
-            [LOOK, SEEK, {**SPACE, "tools": [SHIPS]}],
-        ),
-    ],
-)
-def test_tools_that_are_searched(error: ApiError, left: list[Item]) -> None:
-    """Without the search nothing finds them; one bad tool takes only itself along."""
-    assert repaired(error, tools=[LOOK, SEEK, SPACE])["tools"] == left
-
-
-def test_search_for_tools_that_always_fails() -> None:
-    """When retries did not help, the answer comes without it, this once."""
-    failure = Failure(200, ApiError("server_error", "server_error"))
-    searching = asking(tools=[LOOK, SEEK, SPACE])
-    assert find_repair(searching, failure) is None
-    found = last_repair(searching, failure)
-    assert found is not None
-    assert (found.repair, found.is_lasting) == (
-        Repair("tool", json_digest(SEEK)),
-        False,
-    )
-    assert last_repair(asking(), failure) is None
-    assert last_repair(searching, Failure(400, ApiError("invalid_prompt"))) is None
-    assert last_repair(searching, Failure()) is None
-    done = searching.model_copy(update={"repairs": (found.repair,)})
-    assert last_repair(done, failure) is None
-
-
 def test_nobody_understands_the_refusal() -> None:
     """The plain texts, calls and outputs are sent, if that is anything else."""
     for error in (ApiError(), ApiError("unsupported_parameter", param="temperature")):
@@ -457,12 +521,38 @@ def test_nobody_understands_the_refusal() -> None:
 
 def test_plain_words_of_a_later_turn() -> None:
     """What came since the last time may be refused again."""
-    before = Repair("plain", item_names(HISTORY)[-1])
+    before = PlainItems(item_names(HISTORY)[-1])
     more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
-    request = asking(input=more, repairs=(before,))
-    found = find_repair(request, Failure(422, words("It cannot be.")))
-    assert found is not None
-    assert found.repair == Repair("plain", item_names(more)[-1])
+    trial = find(words("It cannot be."), 422, input=more, repairs=(before,))
+    assert trial is not None
+    assert trial.repair == PlainItems(item_names(more)[-1])
+
+
+def test_items_that_were_appended_become_fields() -> None:
+    """Whatever names them."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    items = [USER, update, USER]
+    for error in (
+        ApiError(param="input[1].type"),
+        words("The 'configuration_update' item type is not supported."),
+    ):
+        lowered = LowerItems("configuration_update")
+        assert repair_of(error, input=items) == lowered
+    sent = asking(input=items, repairs=(lowered,)).payload()
+    assert sent["input"] == [USER, USER]
+    assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
+
+
+def test_plain_reasoning_goes_from_all_chats() -> None:
+    """It is the way of a server."""
+    thought = {
+        "type": "reasoning",
+        "content": [{"type": "reasoning_text", "text": "x"}],
+    }
+    error = words("No reasoning here.")
+    assert repair_of(error, input=[USER, thought, ANSWER, USER]) == (
+        LeaveOutPlainReasoning()
+    )
 
 
 INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
@@ -486,7 +576,20 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     """As an object or as a text; the inner one says what is wrong."""
     text = json.dumps({"error": INNER}, indent=1)
     whole = json.loads(json.dumps(wire).replace("%s", json.dumps(text)[1:-1]))
-    assert read_api_error(whole) == ("bad", "t", "input[3]", "No.")
+    is_relayed = wire != {"error": INNER}
+    error = read_api_error(whole)
+    assert error[:4] == ("bad", "t", "input[3]", "No.")
+    assert error.is_relayed is is_relayed
+
+
+def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
+    """Its words may quote a key that looks like a body."""
+    forged = json.dumps({"error": {**INNER, "param": "tools[0]"}})
+    message = f"Unknown parameter: 'text.{forged}'."
+    wire = {"error": {"message": message, "param": f"text.{forged}", "code": "c"}}
+    error = read_api_error(wire)
+    assert error[:4] == ("c", None, f"text.{forged}", message)
+    assert not error.is_relayed
 
 
 @pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])
