@@ -200,11 +200,13 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions.
+    """Return `items` from the last compaction on, behind instructions and added tools.
 
-    The API compacts at the end of a response (recorded in all eight), which may be one
-    that calls tools. What waits for an answer there moves behind the compaction and the
-    configuration update of the API that may follow it: an answer is refused without
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
@@ -214,7 +216,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
-    return [*instructions, *items[start:end], *waiting, *items[end:]]
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
 
 def count_updates(items: Iterable[Item]) -> int:

@@ -206,6 +206,7 @@ def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
 COMPACTION: Item = {"type": "compaction", "encrypted_content": "x"}
 UPDATE: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
 INSTRUCTIONS: Item = {"role": "developer", "content": "Be brief."}
+ADDED: Item = {"type": "additional_tools", "tools": [{"name": "a"}]}
 REQUEST: Item = {"type": "mcp_approval_request", "id": "mcpr_1"}
 RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
 
@@ -232,6 +233,10 @@ RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_
         (
             [call("a"), COMPACTION, output("a"), call("b"), COMPACTION, output("b")],
             [COMPACTION, call("b"), output("b")],
+        ),
+        (
+            [INSTRUCTIONS, USER, ADDED, USER, call("a"), COMPACTION, output("a")],
+            [INSTRUCTIONS, ADDED, COMPACTION, call("a"), output("a")],
         ),
         ([REQUEST, COMPACTION, RESPONSE], [COMPACTION, REQUEST, RESPONSE]),
         ([REQUEST, RESPONSE, COMPACTION, USER], [COMPACTION, USER]),
