@@ -63,7 +63,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, takewhile
+from itertools import accumulate, chain, groupby, islice, zip_longest
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from reprlib import repr as short_repr
@@ -594,7 +594,7 @@ def read_api_error(wire: object) -> ApiError:
     """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = as_mapping(wire)
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
@@ -1114,8 +1114,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     Redacted, in one line, of bounded length, and without what draws or links.
     """
     parts = [
-        ("OpenAI says", notice.explanation),
-        ("Its advice", notice.advice),
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
     ]
     shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
     return " ".join(shown)
@@ -1416,12 +1416,43 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions."""
+    """Return `items` from the last compaction on, behind the chat's instructions.
+
+    The API compacts at the end of a response (recorded in all eight), which may be one
+    that calls tools. What waits for an answer there moves behind the compaction and the
+    configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*instructions, *items[indexes[-1] :]]
+    waiting = _waiting_items(items[:start])
+    return [*instructions, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -3216,7 +3247,7 @@ _MAX_CANDIDATES = 3
 
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
@@ -3285,6 +3316,12 @@ class OwnTexts:
             for form in _readings(text)
         )
 
+    def could_begin(self, words: str) -> bool:
+        """Say whether a text begins with `words`, so that a quote of it would."""
+        if not self._is_complete:
+            return True
+        return any(form.startswith(words) for t in self._texts for form in _readings(t))
+
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`."""
         if not self._is_complete:
@@ -3347,8 +3384,8 @@ class SentRequest(NamedTuple):
 
     payload: dict[str, Any]
     items: Sequence[NamedItem]
-    asked: Sequence[Item]
-    """The items before the repairs of the chat."""
+    asked: Mapping[str, Any]
+    """The body before repairs."""
     repairs: Sequence[object]
 
     @property
@@ -3399,7 +3436,7 @@ class Refusal:
 
     @cached_property
     def _own(self) -> OwnTexts:
-        return OwnTexts(self.sent.payload)
+        return OwnTexts(self.sent.asked)
 
     @property
     def _param(self) -> str:
@@ -3418,7 +3455,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
         list_name, number = match[1], int(match[2])
@@ -3430,7 +3467,7 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self._param) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
@@ -3469,7 +3506,8 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        path = ".".join(filter(None, match.groups()))
+        return "" if self._own.could_begin(path) else path
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -3593,8 +3631,9 @@ class ChatRepair(ABC):
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
-        with_it = name_items(sent.asked, [*sent.repairs, self])
-        return with_it != name_items(sent.asked, sent.repairs)
+        items = sent.asked["input"]
+        with_it = name_items(items, [*sent.repairs, self])
+        return with_it != name_items(items, sent.repairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -4293,15 +4332,14 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    asked = lowered["input"]
-    rows = name_items(asked, repairs)
+    rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
-    return SentRequest(repaired, items, asked, tuple(repairs))
+    return SentRequest(repaired, items, payload, tuple(repairs))
 
 
 def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
@@ -4459,20 +4497,33 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
         for trial in _candidates(refusal, failure):
             if _is_worth_trying(trial.repair, sent):
                 return trial._replace(error=error)
-    if not _is_about_the_request(refusal, failure):
+    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+
+
+def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return what to try when retries did not help; None if nothing may.
+
+    A stream that ends in an error without any name may be a refusal for good, or a
+    server in trouble: so a chat does not remember it.
+    """
+    if failure.status != 200 or not may_be_repaired(failure):
         return None
+    trial = _plain_words(sent, failure.error)
+    return trial._replace(is_lasting=False) if trial else None
+
+
+def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
-        trial = Trial(repair, error)
-        if _is_worth_trying(trial.repair, sent):
-            return trial
+        if _is_worth_trying(repair, sent):
+            return Trial(repair, error)
     return None
 
 
-def _is_about_the_request(refusal: Refusal, failure: Failure) -> bool:
+def _may_want_plain_words(failure: Failure) -> bool:
     """Say whether other words may be accepted; the server may as well be in trouble."""
     if failure.status is None or is_transient(failure):
         return False
-    return failure.status != 404 or refusal.error.names_a_place
+    return failure.status != 404 or failure.error.names_a_place
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -4613,8 +4664,9 @@ def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a parameter; one that guards stays."""
-    path, payload = refusal.parameter, refusal.sent.payload
-    is_named = refusal.named_parameter == path
+    payload = refusal.sent.payload
+    is_named = refusal.named_parameter == refusal.parameter
+    path = _whole_parameter(refusal.parameter)
     if path == "tool_choice":
         yield Trial(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -4626,6 +4678,15 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _whole_parameter(path: str) -> str:
+    """Return what is left out for a place inside of a parameter, like `include[1]`.
+
+    Only what `reasoning` and `text` hold goes on its own.
+    """
+    outer = re.split(r"[.\[]", path)[0]
+    return path if outer in ("reasoning", "text") else outer
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
@@ -6765,10 +6826,10 @@ def _spelling(name: str) -> str:
 def fit_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with calls in the form that the API takes.
 
-    A call may name a namespace, and the API refuses one that it does not know. Models
-    give calls of tools that an item added the tool's name as their namespace, which goes
-    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
-    and are now declared without.
+    A tool that an item added lies in a namespace of its own name, so its calls go back
+    with that namespace. gpt-5.4 names it in the call; gpt-5.6 and gpt-6 leave it out, and
+    accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
+    an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = {
         as_text(tool.get("name"))
@@ -6776,17 +6837,19 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS
         for tool in content_parts(item.get("tools"))
     }
-    return [clean_call(_without_old_namespace(item, added)) for item in items]
+    return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
-def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return an item without a namespace that is not among the `added` tools."""
-    if "namespace" not in item or not is_call(item):
+def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return a call of an `added` tool with its namespace, any other call without one."""
+    if not is_call(item):
         return item
-    namespace = as_text(item["namespace"])
-    if namespace and namespace in added:
+    name = as_text(item.get("name"))
+    namespace = name if name in added else None
+    if item.get("namespace") == namespace:
         return item
-    return {key: value for key, value in item.items() if key != "namespace"}
+    kept = {key: value for key, value in item.items() if key != "namespace"}
+    return {**kept, "namespace": namespace} if namespace else kept
 
 
 def clean_call(item: Item) -> Item:
@@ -9053,15 +9116,11 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
-        if may_be_repaired(failure):
-            sent = self.request.sent()
-            trial = find_repair(sent, failure, self._repaired)
-            if trial:
-                return self._repair(trial, named_subject(sent, failure.error)), 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        if wait is None:
-            return None, 0.0
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
@@ -9071,8 +9130,20 @@ class Attempts:
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
-    def _repair(self, trial: Trial, subject: str) -> Status:
-        """Change the request; return the status that tells it."""
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
         self._repaired += 1
         repairs = (*self.request.repairs, trial.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
@@ -10167,16 +10238,32 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
-    texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = _newest(messages[len(head) :])
-    parts = [part for message in rest for part in _chat_parts(message, detail)]
-    if len(head) + len(rest) < len(messages):
-        parts.insert(0, _LEFT_OUT_PART)
-    return "\n\n".join(texts), parts
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    instructions = "\n\n".join(text for text in texts if text)
+    others = messages[len(head) :]
+    newest = _newest(others)
+    parts: list[ChatPart] = []
+    if len(newest) < len(others):
+        parts.append(_LEFT_OUT_PART)
+    for message in newest:
+        parts += _chat_parts(message, detail)
+    return instructions, parts
 
 
-_MOST_ENTRIES = 8192
+def _leading_messages(
+    messages: Sequence[JsonObject], roles: Sequence[str]
+) -> list[JsonObject]:
+    """Return the messages with one of these roles that stand in front of all others."""
+    leading: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") not in roles:
+            break
+        leading.append(message)
+    return leading
+
+
+_MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
@@ -10196,37 +10283,52 @@ def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    gone = [0, *accumulate(map(_entries, messages))]
-    over = gone[-1] - _MOST_ENTRIES
-    if over <= 0:
+    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    if surplus <= 0:
         return messages
-    over += -over % _ENTRIES_AT_ONCE
-    head = messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
-    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
-    last = starts[-1] if starts else len(messages) - 1
-    start = next((n for n in starts if gone[n] >= over), last)
+    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
+    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
     return [*first, *messages[max(start, len(first)) :]]
 
 
-def _entries(message: JsonObject) -> int:
-    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
-    return 1 + len(as_list(calls)) + len(as_list(details))
+def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
+    """Return the index of the first question behind `surplus` entries.
+
+    Without one it is that of the last question, or of the last message.
+    """
+    last = len(messages) - 1
+    entries_before = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "user":
+            if entries_before >= surplus:
+                return index
+            last = index
+        entries_before += _entry_count(message)
+    return last
+
+
+def _entry_count(message: JsonObject) -> int:
+    """Return how many items of a request a message may become."""
+    calls = as_list(message.get("tool_calls"))
+    details = as_list(message.get(DETAILS_FIELD))
+    return 1 + len(calls) + len(details)
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
+    """Yield the parts of a message of the host; raises InvalidRequest."""
+    content = message.get("content")
+    match message.get("role"):
         case "user":
             yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            text = _plain_text(content)
+            details = message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            if calls := message.get("tool_calls"):
-                yield from _calls(calls)
+            yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -10238,19 +10340,26 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        kind, field, empty = "function", "arguments", "{}"
-        if kind not in call:
-            kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), dict):
-            name, given = str(called.get("name")), str(called.get(field) or empty)
-            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
+        call_id = str(call.get("id"))
+        is_custom = "function" not in call
+        called = call.get("custom" if is_custom else "function")
+        if not isinstance(called, dict):
+            continue
+        name = str(called.get("name"))
+        if is_custom:
+            arguments = str(called.get("input") or "")
+        else:
+            arguments = str(called.get("arguments") or "{}")
+        yield ToolCall(call_id, name, arguments, is_custom)
 
 
 def _output(content: object) -> str | list[Item]:
     """Return a tool's output; an empty one is kept, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return [_input_part(part, "auto") for part in content]
+    return str(content)
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
@@ -10307,7 +10416,8 @@ def _without_null(fields: Item) -> Item:
 def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) for part in parts)
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -10328,35 +10438,42 @@ def attach_stored_messages(
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
     possible. How to answer again is in the request alone.
     """
-    result, users = list(parts), user_messages(parts)
+    users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    question_id = str(metadata.get("user_message_id") or "")
+    answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
-    for place, stored in zip(reversed(users), branch, strict=False):
-        result[place] = users[place]._replace(stored=stored)
+    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    result = list(parts)
+    for position, stored in zip(reversed(users), branch, strict=False):
+        result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    kept = [part for part in result if not _take_hidden(part, hidden)]
+    shown = [part for part in result if not _take_hidden(part, hidden)]
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return kept
+    return shown
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     """Say whether a part is one of the `hidden` texts of a developer, each once."""
     if not isinstance(part, UserMessage) or part.item["role"] != "developer":
         return False
-    words = message_text(part.item)
-    hidden[words] -= (is_hidden := hidden[words] > 0)
-    return is_hidden
+    text = message_text(part.item)
+    if not hidden[text]:
+        return False
+    hidden[text] -= 1
+    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
+    stored: list[StoredMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            stored.append(part.stored)
+    return stored
 
 
 _HIDDEN_MESSAGE = (
@@ -10373,22 +10490,26 @@ def _stored_branch(
     The texts of a developer are counted in `hidden`. The host merges those of the
     system into the instructions, where nobody can tell whose words they are.
     """
-    for name, row in walk_branch(rows, message_id):
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        elif row.get("role") == "assistant":
-            answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
-        else:
-            raise InvalidRequest(_HIDDEN_MESSAGE)
+    for row_id, row in walk_branch(rows, message_id):
+        match row.get("role"):
+            case "user":
+                yield StoredMessage(row, answer_id)
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield the messages from `tip` back to the first, with their ids, each once."""
     seen = set[str]()
-    while tip not in seen and isinstance(row := rows.get(tip), Mapping):
+    while tip not in seen:
+        row = rows.get(tip)
+        if not isinstance(row, Mapping):
+            return
         yield tip, row
         seen.add(tip)
         tip = str(row.get("parentId") or "")
@@ -10926,25 +11047,28 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[_Said] = []
-    left = dict(records)  # a copied marker names nothing: each record is used once
+    run: list[AssistantPart] = []
+    unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, left, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
+        if not isinstance(part, UserMessage):
             run.append(part)
-    items += _RunHistory(run, left, reader).items()
+            continue
+        ended_run = _RunHistory(run, unused, reader).items()
+        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        items.append(part.item)
+        run = []
+    items += _RunHistory(run, unused, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
-    kept = drop_orphans(items)
+    paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
-        return kept
+        return paired
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [one for item in kept for one in past_items(item)]
+    sent: list[Item] = []
+    for item in paired:
+        sent += past_items(item)
+    return sent
 
 
 def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
@@ -10962,7 +11086,15 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_Said = AssistantText | ToolCall | ToolMessage
+AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _PlacedCall(NamedTuple):
+    """A call, and the stored items around it."""
+
+    before: list[Item]
+    item: Item
+    behind: list[Item]
 
 
 class _RunHistory:
@@ -10970,7 +11102,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[_Said],
+        run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -10981,43 +11113,56 @@ class _RunHistory:
         """
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
+        """The items of each record, by its ULID."""
         self._shown: dict[str, str] = {}
+        """The digest of the text that each record was shown with."""
+        self._taken: dict[str, int] = {}
+        """How many items of each record are in the result already."""
         for part in run:
-            if not isinstance(part, AssistantText):
+            if isinstance(part, AssistantText):
+                self._add_text(part, records, reader)
+            else:
                 self._pieces.append(part)
-                continue
-            for piece in _marked_texts(part):
-                self._pieces.append(piece)
-                if record := records.pop(piece.ulid, None):
-                    self._items[piece.ulid] = _readable_items(record, reader)
-                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._done: dict[str, int] = {}
+
+    def _add_text(
+        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+    ) -> None:
+        """Take the records that a text names out of the `records`."""
+        for piece in _marked_texts(said):
+            self._pieces.append(piece)
+            record = records.pop(piece.ulid, None)
+            if record:
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the place behind it there."""
-        return {
-            str(item.get("call_id")): (ulid, end)
-            for ulid, items in self._items.items()
-            for end, item in enumerate(items, 1)
-            if is_call(item)
-        }
+        """The record of each call, and the index behind it there, by the call's id."""
+        ends: dict[str, tuple[str, int]] = {}
+        for ulid, items in self._items.items():
+            for end, item in enumerate(items, 1):
+                if is_call(item):
+                    ends[str(item.get("call_id"))] = (ulid, end)
+        return ends
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
-        stored = (item for items in self._items.values() for item in items)
-        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
+        codes: list[Item] = []
+        for items in self._items.values():
+            codes += [item for item in items if "code" in item and is_code(item)]
+        if not codes:
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
-        left, deleted = take_out_code(texts, codes)
+        cleaned, deleted = take_out_code(texts, codes)
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, left, strict=True)
+            for piece, text in zip(self._pieces, cleaned, strict=True)
         ]
-        gone = set(map(id, deleted))
-        for items in self._items.values():
-            items[:] = [item for item in items if id(item) not in gone]
+        deleted_ids = {id(item) for item in deleted}
+        for ulid, items in self._items.items():
+            remaining = [item for item in items if id(item) not in deleted_ids]
+            self._items[ulid] = remaining
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
@@ -11028,36 +11173,58 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                items += self._call(piece)
-                call_types.setdefault(piece.call_id, items[-1]["type"])
+                call = self._call(piece)
+                call_types.setdefault(piece.call_id, call.item["type"])
+                items += [*call.before, call.item, *call.behind]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
+    def _call(self, call: ToolCall) -> _PlacedCall:
+        """Return a call in its stored bytes, between the items stored around it.
+
+        Behind the last call of a response stands the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
         ulid, end = self._ends.get(call.call_id, ("", 0))
-        *before, stored = self._take_items(ulid, end) or [{}]
+        items = self._take_items(ulid, end)
+        if not items:
+            return _PlacedCall([], _call_item(call), [])
         # Of a record that is not signed only the chat's own words count.
-        return [*before, stored if stored.get("name") else _call_item(call)]
+        item = items.pop()
+        if not item.get("name"):
+            item = _call_item(call)
+        behind: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            behind = self._take_items(ulid, end + length)
+        return _PlacedCall(items, item, behind)
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        """Return the items of a record that are left, up to a place."""
-        if ulid not in self._items:
-            return []
-        items, start = self._items[ulid], self._done.get(ulid, 0)
-        self._done[ulid] = max(start, len(items) if end is None else end)
+        """Return the items of a record that were not taken yet, up to an index."""
+        items = self._items.get(ulid, [])
+        start = self._taken.get(ulid, 0)
+        if end is None:
+            end = len(items)
+        self._taken[ulid] = max(start, end)
         return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._take_items(piece.ulid), None
+        """Return the items at a marker, and the text behind it as a message.
+
+        The message that is stored there is the model's own form of the text.
+        """
+        items = self._take_items(piece.ulid)
+        message: Item | None = None
         if items and item_type(items[-1]) == "message":
-            last, shown = items[-1], self._shown[piece.ulid]
+            shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
-            if shown or not (is_commentary(last) and message_text(last)):
+            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
+            if shown or not is_hidden:
                 message = items.pop()
         if piece.text:
             items.append(_message_item(message, piece.text))
@@ -11074,20 +11241,21 @@ def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
 
 
 def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
+    """Return a call as the chat has it, without a stored item."""
+    named = {"call_id": call.call_id, "name": call.name}
     if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    named = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**named, key: call.arguments}
+        return {"type": "custom_tool_call", **named, "input": call.arguments}
+    return {"type": "function_call", **named, "arguments": call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(said: AssistantText) -> list[MarkedText]:
-    *others, last = said.ulids or ("",)
-    pieces = split_at_markers(_strip_old_blocks(said.text), last)
-    return [MarkedText(ulid, "") for ulid in others] + pieces
+    """Return the text of a message in pieces, each behind the marker of a record."""
+    ulids = said.ulids or ("",)
+    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -11098,9 +11266,10 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
-            edited: Item = {"annotations": []} if "text" in part else {}
-            content = [{**part, "text": shown, **edited}]
+            edited = {**part, "text": shown}
+            if "text" in part:
+                edited["annotations"] = []  # their positions are no longer valid
+            content = [edited]
         case _:
             content = text_message("assistant", shown)["content"]
     return {**kept, "content": content}
@@ -11130,9 +11299,19 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = (
-    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format reasoning_summary json_schema"
+_ANSWER_KEYS = frozenset(
+    {
+        "json_schema",
+        "parallel_tool_calls",
+        "reasoning",
+        "reasoning_effort",
+        "reasoning_summary",
+        "response_format",
+        "text",
+        "tool_choice",
+        "tools",
+        "verbosity",
+    }
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -11145,18 +11324,21 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = [
-        {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
+    clean_messages = [
+        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
+        for message in messages
     ]
-    instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
-    form = _task_format(task, messages)
-    if form and model.facts.known_family:
-        given["text"] = {"format": form}
-    effort, plain = model.lowest_effort(), model._replace(pro=False)
-    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
+    instructions, parts = parse_messages(clean_messages)
+    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    text_format = _task_format(task, clean_messages)
+    if text_format and model.facts.known_family:
+        parameters["text"] = {"format": text_format}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
     items = build_input(parts, {}, None)
-    return build_request(plain, instructions, items, given, settings)
+    standard = model._replace(pro=False)
+    return build_request(standard, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -11164,12 +11346,14 @@ def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | 
 
     An administrator's own prompt may ask for something else, so the key must be in it.
     """
-    key, value = _TASK_OBJECTS.get(task, ("", {}))
-    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+    if task not in _TASK_OBJECTS:
+        return None
+    key, value_schema = _TASK_OBJECTS[task]
+    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
         return None
     schema = {
         "type": "object",
-        "properties": {key: value},
+        "properties": {key: value_schema},
         "required": [key],
         "additionalProperties": False,
     }
@@ -11190,7 +11374,9 @@ def _clean(content: object) -> object:
     """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
-    return list(map(_clean_part, content)) if isinstance(content, list) else content
+    if isinstance(content, list):
+        return [_clean_part(part) for part in content]
+    return content
 
 
 def _clean_part(part: object) -> object:
@@ -11218,11 +11404,11 @@ Chunks = Iterator[Chunk]
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
-    usage, cost = ended.usage, ended.cost
+    usage = ended.usage
     if usage is None:
         return {}
     newest = ended.last_usage or usage
-    counts = {
+    counts: Chunk = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -11233,30 +11419,38 @@ def host_usage(ended: RunDone) -> Chunk:
             "cache_write_tokens": usage.cache_writes,
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        **({} if cost is None else {"cost": cost}),
-        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
+    if ended.cost is not None:
+        counts["cost"] = ended.cost
+    if ended.trace.response_id:
+        counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text."""
-    return {"error": {"message": sentence}}
+def error_chunk(message: str) -> Chunk:
+    """Return the chunk that marks the answer as failed and keeps its text."""
+    return {"error": {"message": message}}
 
 
-def status_chunk(sentence: str) -> Chunk:
+def status_chunk(text: str) -> Chunk:
     """Return a status line above the answer, which the host stores.
 
-    Without a sentence it hides those before it, until the next one.
+    Without a text it hides those before it, until the next one.
     """
-    data = {"description": sentence, "done": True}
-    return host_event("status", data if sentence else {**data, "hidden": True})
+    status: Chunk = {"description": text, "done": True}
+    if not text:
+        status["hidden"] = True
+    return host_event("status", status)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    head = {"source": {"name": name}, "document": [text]}
-    return host_event("source", {**head, "metadata": [{"source": name}]})
+    source = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event("source", source)
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -11543,13 +11737,14 @@ class HoldbackBuffer:
         """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
-        place = match.start() if match else len(text)
-        self._held = text[place:]
-        return text[:place]
+        end = match.start() if match else len(text)
+        self._held = text[end:]
+        return text[:end]
 
     def rest(self) -> str:
         """Return the text that was held back, at the end of the text."""
-        rest, self._held = self._held, ""
+        rest = self._held
+        self._held = ""
         return rest
 
 
@@ -11558,6 +11753,21 @@ def strip_tracking(text: str) -> str:
     if _TRACKED not in text:
         return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
+
+
+class _GrowingPart(NamedTuple):
+    """The part of an item that grows, by its index, and what is held back of it."""
+
+    part: int
+    buffer: HoldbackBuffer
+
+
+class _Edit(NamedTuple):
+    """What replaces the text from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
 
 
 class Citations:
@@ -11571,7 +11781,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
-        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
+        self._growing: dict[int, _GrowingPart] = {}
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -11583,7 +11793,9 @@ class Citations:
         if event.kind not in ("text", "refusal"):
             return (event,)
         text = self._grow(event)
-        return (event if text == event.text else event._replace(text=text),)
+        if text != event.text:
+            event = event._replace(text=text)
+        return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
@@ -11601,9 +11813,10 @@ class Citations:
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                yield from map(SourceCited, sources)
+                for source in sources:
+                    yield SourceCited(source)
             case RunDone():
-                for index in [*self._growing]:
+                for index in list(self._growing):
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -11611,17 +11824,23 @@ class Citations:
                 yield event
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        if text := self._take_held(index):
+        """Yield the text of an item that was held back."""
+        text = self._take_held(index)
+        if text:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        _, held = self._growing.pop(index, (0, None))
-        return self._linked(held.rest()) if held else ""
+        """Return the text of an item that was held back, as it is shown; end holding."""
+        growing = self._growing.pop(index, None)
+        if growing is None:
+            return ""
+        return self._linked(growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
+        """Return the whole text of a message as it is shown."""
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
-        text = "".join(map(self._shown_part, content_parts(parts)))
+        text = "".join(self._shown_part(part) for part in content_parts(parts))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -11632,59 +11851,73 @@ class Citations:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.popleft()
             name = self._names.get(key, key)
-            url = {"url": key} if key.startswith("http") else {}
-            head = {"source": {"name": name, **url}, "document": [name]}
-            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
+            source = {"name": name}
+            if key.startswith("http"):
+                source["url"] = key
+            metadata = {"source": key, "name": name}
+            cited = {"source": source, "document": [name], "metadata": [metadata]}
+            yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
-        index, before = event.output_index, ""
-        part, held = self._growing.get(index, (None, None))
-        if held is None or part != event.part:
-            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
-            self._growing[index] = (event.part, held)
-        return before + self._linked(held.feed(event.text))
+        """Return what can be shown with a delta: also the rest of an earlier part."""
+        index = event.output_index
+        growing = self._growing.get(index)
+        before = ""
+        if growing is None or growing.part != event.part:
+            before = self._take_held(index)
+            growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
+            self._growing[index] = growing
+        return before + self._linked(growing.buffer.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
-        edits = self._edit_links(text, set()) if _TRACKED in text else []
-        return strip_tracking(_apply_edits(text, edits))
+        if _TRACKED not in text:
+            return text
+        return strip_tracking(_apply_edits(text, self._edit_links(text, set())))
 
-    def _edit_links(
-        self, text: str, sources: Container[str]
-    ) -> list[tuple[int, int, str]]:
+    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
-        edits = list[tuple[int, int, str]]()
+        edits: list[_Edit] = []
         for link in _LINK.finditer(text):
-            (start, end), (label, address) = link.span(), link.groups()
+            address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
-            url, label = strip_tracking(address), label.strip()
-            shown = f"[{self._number(url)}]"
+            url = strip_tracking(address)
+            label = link[1].strip()
+            number = f"[{self._number(url)}]"
+            start = link.start()
+            end = link.end()
             names_site = "." in label and " " not in label
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-                start, end = start - 1, end + 1
-            elif not names_site:
-                shown = f"[{label}]({url}){shown}"
-            edits.append((start, end, shown))
+                edits.append(_Edit(start - 1, end + 1, number))
+            elif names_site:
+                edits.append(_Edit(start, end, number))
+            else:
+                edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
         return edits
 
     def _shown_part(self, part: Item) -> str:
-        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        """Return the text of a part with the numbers of the sources that it cites."""
+        text = part_text(part)
+        annotations = content_parts(part.get("annotations"))
         if not annotations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        edits = self._edit_links(text, set(map(_key, annotations)))
-        starts = [start for start, _, _ in edits]
-        ends = [float("-inf"), *(end for _, end, _ in edits)]
+        keys = {_key(annotation) for annotation in annotations}
+        edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in edits]
+        ends = [float("-inf"), *(edit.end for edit in edits)]
         for annotation in annotations:
-            key, (start, end) = _key(annotation), _range(annotation, text)
+            key = _key(annotation)
+            start, end = _range(annotation, text)
+            # The last link that begins in front of it has not ended: it is the link.
             is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
-                edits.append((end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
@@ -11694,19 +11927,22 @@ class Citations:
         return self._numbers[key]
 
     def _name(self, annotation: Item) -> None:
+        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
-        if name and _key(annotation):
-            self._names[_key(annotation)] = shorten_name(str(name))
+        key = _key(annotation)
+        if name and key:
+            self._names[key] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
     """Return the keys by which the page tells the host's sources apart, each once."""
-    keys = []
+    keys: list[str] = []
     for source in content_parts(sources):
-        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
-        for place, _ in enumerate(as_list(source.get("document"))):
-            row = rows[place] if place < len(rows) else None
-            keys.append(str(value_at(row, "source") or own or "N/A"))
+        own_id = value_at(source, "source", "id")
+        documents = as_list(source.get("document"))
+        metadata = as_list(source.get("metadata"))
+        for _, row in zip_longest(documents, metadata[: len(documents)]):
+            keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
 
@@ -11730,18 +11966,27 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
-    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
-    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
-    end = last + 1 if inside_word or ends_sentence else last
+    before = text[last - 1 : last]
+    behind = text[last : last + 1]
+    is_in_word = before.isalnum() and behind.isalnum()
+    ends_sentence = behind in (".", "!", "?") and last > start
+    end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    pieces, done = [], 0
-    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
-        pieces += [text[done:start], told]
-        done = max(done, end)
-    return "".join([*pieces, text[done:]])
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+    """Return a text with the edits, in the order of their places in it."""
+    pieces: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=_edit_place):
+        pieces += [text[done : edit.start], edit.text]
+        done = max(done, edit.end)
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _edit_place(edit: _Edit) -> tuple[int, int]:
+    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
@@ -11753,12 +11998,15 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "url_citation":
-                title = shorten_name(str(annotation.get("title") or ""))
-                cited: Item = {"url": _key(annotation), "title": title}
-                for key in ("start_index", "end_index"):
-                    cited[key] = before + find_place(annotation.get(key))
-                annotations.append({"type": "url_citation", "url_citation": cited})
+            if annotation.get("type") != "url_citation":
+                continue
+            cited = {
+                "url": _key(annotation),
+                "title": shorten_name(str(annotation.get("title") or "")),
+                "start_index": before + find_place(annotation.get("start_index")),
+                "end_index": before + find_place(annotation.get("end_index")),
+            }
+            annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_place(None)
     return annotations
 
@@ -11768,13 +12016,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
     What is no place is the end.
     """
-    found = list(_TRACKING.finditer(text))
-    starts = [match.start() for match in found]
-    gone_before = [0, *accumulate(len(match[0]) for match in found)]
+    matches = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in matches]
+    removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
     def find(place: object) -> int:
-        old = place if isinstance(place, int) else len(text)
-        return old - gone_before[bisect_left(starts, old)]
+        """Return the place in the text without tracking parameters."""
+        old_place = place if isinstance(place, int) else len(text)
+        return old_place - removed_before[bisect_left(starts, old_place)]
 
     return find
 
@@ -12055,7 +12304,8 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary.
 
-    `_length` is that of the text so far.
+    `_length` counts the characters of the text so far. `_last_part` names the part of
+    the last text of each kind, and `_commentary` has its items by their output indexes.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -12069,7 +12319,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0
-        self._places: dict[str, object] = {}
+        self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
@@ -12098,10 +12348,12 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
+        """Yield more reasoning, behind a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Chunks:
+        """Yield the rest of a message, its citations and its files."""
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -12109,8 +12361,9 @@ class ChunkRenderer:
         else:
             yield from self._add_text(rest)
             before = self._length - len(_clean_text(event.item))
-            if cited := chat_annotations(event.item, before):
-                yield self._chunk({"annotations": cited})
+            annotations = chat_annotations(event.item, before)
+            if annotations:
+                yield self._chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
     def _add_text(self, text: str) -> Chunks:
@@ -12126,13 +12379,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
-    def _gap(self, kind: str, place: object) -> str:
-        """Return the blank line before a text that has another place than the last."""
-        before = self._places.get(kind, place)
-        self._places[kind] = place
-        return "" if before == place else _GAP
+    def _gap(self, kind: str, part: object) -> str:
+        """Return the blank line before a text of another part than the last one."""
+        before = self._last_part.get(kind, part)
+        self._last_part[kind] = part
+        return "" if before == part else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        """Yield the end of the run: open calls, a finish reason or an error, the usage."""
         yield from self._add_text(self._held.rest())
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
@@ -12141,11 +12395,14 @@ class ChunkRenderer:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if error := _error(event.ending):
+        error = _error(event.ending)
+        if error:
             yield error
         else:
-            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
-        if usage := host_usage(event):
+            has_calls = bool(self._open_calls)
+            yield self._chunk({}, _finish_reason(event.ending, has_calls))
+        usage = host_usage(event)
+        if usage:
             yield {**self.head, "choices": [], **usage}
 
 
@@ -12155,20 +12412,23 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    kind, field, empty = "function", "arguments", "{}"
+    call_id, name = item["call_id"], item.get("name")
     if item_type(item) == "custom_tool_call":
-        kind, field, empty = "custom", "input", ""
-    called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item["call_id"], "type": kind, kind: called}
+        custom = {"name": name, "input": item.get("input") or ""}
+        return {"id": call_id, "type": "custom", "custom": custom}
+    function = {"name": name, "arguments": item.get("arguments") or "{}"}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    failed = ending.is_failure and ending.kind != "incomplete"
-    return error_chunk(ending.sentence) if failed else {}
+    if not ending.is_failure or ending.kind == "incomplete":
+        return {}
+    return error_chunk(ending.sentence)
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return the word of Chat Completions for how an answer ended."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -12196,14 +12456,19 @@ def completion(
 
 def completion_text(ended: RunDone) -> str:
     """Return the text of an answer: without commentary, unless that is all or the end."""
-    return _GAP.join(map(_clean_text, _messages(ended)))
+    return _GAP.join(_clean_text(message) for message in _answer_messages(ended))
 
 
-def _messages(ended: RunDone) -> list[Item]:
-    found = [item for item in ended.output if item_type(item) == "message"]
+def _answer_messages(ended: RunDone) -> list[Item]:
+    """Return the messages that are the answer; commentary only if that is all."""
+    messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    told = [i for i in found if not is_commentary(i) or i == closing]
-    return told or found
+    answer = [
+        message
+        for message in messages
+        if not is_commentary(message) or message == closing
+    ]
+    return answer or messages
 
 
 def _clean_text(message: Item) -> str:
@@ -12211,34 +12476,35 @@ def _clean_text(message: Item) -> str:
 
 
 def _annotations(ended: RunDone) -> list[Item]:
+    """Return the citations of an answer, at their places in its whole text."""
     annotations: list[Item] = []
     before = 0
-    for message in _messages(ended):
+    for message in _answer_messages(ended):
         annotations += chat_annotations(message, before)
         before += len(_clean_text(message)) + len(_GAP)
     return annotations
 
 
 def _message(ended: RunDone) -> dict[str, Any]:
-    further = {
+    """Return the message of a run, with the fields that it has anything for."""
+    optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [_chat_image(i) for i in ended.output if has_image(i)],
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    said = {"role": "assistant", "content": completion_text(ended)}
-    return said | {name: value for name, value in further.items() if value}
+    message = {"role": "assistant", "content": completion_text(ended)}
+    return message | {name: value for name, value in optional.items() if value}
 
 
 def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
-    answer = set(map(id, _messages(ended)))
-    steps = [
-        item
-        for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
-    ]
-    texts = (text for item in steps for _, text in item_texts(item) if text)
+    answer_ids = {id(message) for message in _answer_messages(ended)}
+    texts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))
 
 
@@ -12280,18 +12546,22 @@ def call_host_item(item: Item) -> Item:
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    return {
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
         "type": "function_call_output",
         "id": f"fco_{call_id}",
         "call_id": call_id,
         "output": parts,
         "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
     }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
 
 
 def begun_host_item(item: Item) -> Item:
@@ -12325,7 +12595,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(map(part_text, parts))
+            text = "\n\n".join(part_text(part) for part in parts)
             shown[key] = [{**parts[0], "text": text}]
     return shown
 
@@ -12353,6 +12623,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 _FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
 
 
 class OutputItems:
@@ -12362,8 +12633,9 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
-        self._turn_start = self._files_due = 0
-        self._answered = set[object]()
+        self._turn_start = 0
+        self._files_due = 0
+        self._answered: set[object] = set()
         self._open_calls: dict[object, int] = {}
         self._records: dict[object, int] = {}
 
@@ -12375,6 +12647,7 @@ class OutputItems:
         return _native("output_item.added", place, item=item)
 
     def _note_call(self, place: int, item: Item) -> None:
+        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
@@ -12406,18 +12679,23 @@ class OutputItems:
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
-        part = "summary_index" if kind == "summary" else "content_index"
-        item_id = self.items[place].get("id")
-        grown = {"item_id": item_id, part: 0, "delta": text}
-        return _native(_DELTA_TYPES[kind], place, **grown)
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[place].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], place, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
-        if files := card.get("files"):
-            yield host_event("files", {"files": files})
-            if self.files:
-                yield from self.show_files(files)
-            self.files += files
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -12426,10 +12704,12 @@ class OutputItems:
         them.
         """
         count = len(self.files)
-        if count > _FEW_FILES if is_last else count >= self._files_due:
-            self._files_due = count + count // _FEW_FILES
-            event = host_event("chat:message:files", {"files": [*self.files, *more]})
-            yield {**event, "choices": []}
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
@@ -12440,7 +12720,7 @@ class OutputItems:
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in [*self._open_calls.values()]:
+        for place in list(self._open_calls.values()):
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Chunks:
@@ -12464,16 +12744,34 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        new = range(self._turn_start, len(self.items))
+        places = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        place = next((at for at in new if is_reasoning(self.items[at])), None)
-        if place is not None:
-            yield self.update(place, reasoning_details=[*turn.details])
+        for place in places:
+            if is_reasoning(self.items[place]):
+                yield self.update(place, reasoning_details=list(turn.details))
+                return
 
 
 def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": place,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 # --------------------------------------------------------------------------------------
@@ -12519,7 +12817,7 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_sentence(event.item))
+                yield status_chunk(_list_message(event.item))
 
     def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
@@ -12549,6 +12847,8 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
+    """A picture: a status line, sketches, and the file at the end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -12565,21 +12865,28 @@ class _ImageHostItem(_HostedItem):
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
-        notes = event.card.get("notes", ())
-        if event.item.get("result") and not notes:
+        """Yield that the picture is there, or why it is not."""
+        notes = event.card.get("notes")
+        if notes:
+            yield from self._note(notes[0])
+        elif event.item.get("result"):
             yield status_chunk("Picture drawn")
         else:
-            yield from self._note(next(iter(notes), _failure(event.item)))
+            yield from self._note(_failure(event.item))
 
-    def _note(self, sentence: str) -> Chunks:
+    def _note(self, message: str) -> Chunks:
         """Yield a text that the page draws and that no later turn contains."""
-        part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
-        note = {"type": "openai_responses:note", "id": f"note_{number}"}
-        yield from self._shown.add({**note, "content": [part]})
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": f"*{message}*"}],
+        }
+        yield from self._shown.add(note)
 
 
 def _failure(item: Item) -> str:
+    """Return why a picture was not drawn."""
     code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
@@ -12588,6 +12895,8 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -12609,6 +12918,8 @@ class _CodeHostItem(_HostedItem):
 
 
 class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -12624,25 +12935,38 @@ class _SearchHostItem(_HostedItem):
 
 def _pages_chunk(item: Item) -> Chunk:
     """Return a status line that opens to the pages that a search found."""
-    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
     queries = ", ".join(search_queries(item))
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {queries}" if queries else ""
-    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
-    return host_event("status", {**head, "urls": pages, "done": True})
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = strip_tracking(rest["url"])
-        shown["action"] = rest
+    """Return a search without its results: the host would store them for nobody."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    if isinstance(item.get("action"), dict):
+        shown["action"] = _search_action(item["action"])
+    return shown
+
+
+def _search_action(action: Item) -> Item:
+    """Return what a search did, without its sources and tracking."""
+    shown = {name: value for name, value in action.items() if name != "sources"}
+    if isinstance(shown.get("url"), str):
+        shown["url"] = strip_tracking(shown["url"])
     return shown
 
 
@@ -12650,6 +12974,8 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -12658,26 +12984,29 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
-                status = "failed" if failed else "completed"
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
-                answer = ToolOutput(event.output_index, output, failed)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_pair(item)[0]
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
-def _list_sentence(item: Item) -> str:
+def _list_message(item: Item) -> str:
+    """Return the status line about the list of a remote server's tools."""
     label, tools = item.get("server_label"), item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
@@ -12708,7 +13037,8 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 class Commentary:
     """Shows one message of commentary; `place` is that of its item.
 
-    `_length` counts its text, `_stored` how much of it the host has.
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
     """
 
     def __init__(self, shown: OutputItems) -> None:
@@ -12716,9 +13046,11 @@ class Commentary:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0
+        self._length = 0
+        self._stored_length = 0
         self._ended: ItemDone | None = None
-        self._marker = (self.place, "")
+        self._marker = ""
+        self._marker_place = self.place
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -12740,13 +13072,13 @@ class Commentary:
         """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
-        place, marker = self._marker
-        if marker:
-            item = self._shown.items[self.place]
-            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
-        head = {"id": self._shown.items[place].get("id")}
-        item = message_host_item(head, marker + self._ended.shown)
-        yield self._shown.end(place, item)
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.place]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.place, emptied)
+        head = {"id": self._shown.items[self._marker_place].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_place, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -12757,37 +13089,50 @@ class Commentary:
         """
         if not text:
             return
-        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted.append(more)
-        self._length += len(more)
-        if self._length < 2 * self._stored:
-            yield self._shown.grow(self.place, "text", more)
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.place, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        self._stored, text = self._length, "".join(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], text, status)
-        return self._shown.end(self.place, item)
+        self._stored_length = self._length
+        item = self._shown.items[self.place]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.place, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
         if marker:
-            self._marker = (len(self._shown.items), marker)
+            self._marker = marker
+            self._marker_place = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
+    """Return the host's item of commentary; the page draws none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }
 
 
 # --------------------------------------------------------------------------------------
@@ -12816,18 +13161,25 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.cost is not None:
         parts.append(format_money(ended.cost))
     if notes:
-        parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(filter(None, [*parts, ended.remark]))
+        parts.append(plural(notes, "note"))
+    if ended.remark:
+        parts.append(ended.remark)
+    return " · ".join(parts)
 
 
 def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
     whole = round(seconds)
+    if whole == 0:
+        return "under a second"
     if whole < 60:
-        return f"{whole} s" if whole else "under a second"
-    return f"{whole // 60} min {whole % 60} s"
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
 
 
 def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
     share = 100 * usage.cached // usage.input if usage.input else 0
     cached = f", {share} % of the input cached" if share else ""
     return f"{usage.total:,} tokens{cached}"
@@ -12844,27 +13196,43 @@ def _end_after_code(shown: OutputItems) -> Chunks:
         yield from shown.add(end)
 
 
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
 class NativeRenderer:
-    """Shows one run."""
+    """Shows one run; `shown` has what the host stored so far.
 
-    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
-        """Take a clock in seconds.
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
 
-        `shown` has what the host stored so far. `hosted` makes what shows the items of
-        OpenAI's own tools, like `HostedItems`;
-        without it there are none, and no last status line.
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
         """
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self.shown)
-        self._places: dict[int, int] = {}
-        self._marker = ""
+        self._next_marker = ""
         self._notes = 0
+        self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
-        self._parts: dict[int, int] = {}
+        self._last_part: dict[int, int] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -12878,7 +13246,7 @@ class NativeRenderer:
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
-                self._marker = event.text
+                self._next_marker = event.text
             case ToolOutput():
                 yield from self.shown.answer(event)
             case RunDone():
@@ -12893,8 +13261,8 @@ class NativeRenderer:
             self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
-        else:
-            yield from self._hosted.render(event) if self._hosted else ()
+        elif self._hosted:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -12902,7 +13270,8 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += bool(event.sentence)
+                if event.sentence:
+                    self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self.shown.add_record(event, self._place_of(event))
@@ -12910,47 +13279,66 @@ class NativeRenderer:
                 yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
-        index = -1 if stored.output_index is None else stored.output_index
-        remark = self._commentary.get(index)
-        return remark.place if remark else self._places.get(index)
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.place if commentary else self._places.get(index)
 
     def _take_marker(self) -> str:
-        marker, self._marker = self._marker, ""
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
         return marker
 
     def _end_run(self, event: RunDone) -> Chunks:
-        failed = event.ending.is_failure
-        yield from self._hosted.break_off(event) if self._hosted else ()
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
-        if failed:
+        has_failed = event.ending.is_failure
+        if has_failed:
             yield from self.shown.break_off_calls()
-        if marker := self._take_marker():
+        marker = self._take_marker()
+        if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
-        told = self._notes if failed else not open_calls(event.output)
-        if self._hosted and told:
+        if self._has_closing_line(event):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
-        if usage := host_usage(event):
+        usage = host_usage(event)
+        if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if failed:
+        if has_failed:
             yield error_chunk(event.ending.sentence)
 
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes."""
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0
+        return not open_calls(event.output)
+
     def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
         self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        if text := marker + self._gap(event) + event.text:
+        text = marker + self._gap(event) + event.text
+        if text:
             yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
@@ -12958,10 +13346,10 @@ class NativeRenderer:
 
         The page joins the parts of a summary, so all parts are shown as one.
         """
-        before = self._parts.get(event.output_index, event.part)
-        self._parts[event.output_index] = event.part
-        thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if thought and event.part != before else ""
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
@@ -13586,15 +13974,20 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 def _image_type(content: bytes) -> str:
     """Return the media type of a picture; empty if the API cannot read it."""
-    found = _SIGNATURE.match(content)
-    moves = found and found["gif"] and content.count(_GIF_FRAME) > 1
-    return f"image/{found.lastgroup}" if found and not moves else ""
+    signature = _SIGNATURE.match(content)
+    if signature is None:
+        return ""
+    if signature["gif"] and content.count(_GIF_FRAME) > 1:
+        return ""  # it moves
+    return f"image/{signature.lastgroup}"
 
 
 def image_data_url(content: bytes) -> str:
     """Return a picture as a data URL; empty if the API cannot read it."""
-    kind = _image_type(content)
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
+    media_type = _image_type(content)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
 def _readable_url(url: str) -> str:
@@ -13605,19 +13998,23 @@ def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
-    kind = _encoded_type(payload) if is_held else ""
-    return f"data:{kind};base64,{payload}" if kind else ""
+    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+        return ""
+    media_type = _encoded_type(payload)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{payload}"
 
 
 def _encoded_type(payload: str) -> str:
     """Return the media type of a picture in base64; a GIF is read completely."""
     try:
-        kind = _image_type(base64.b64decode(payload[:_HEAD]))
-        is_gif = kind == "image/gif"
-        return _image_type(base64.b64decode(payload)) if is_gif else kind
+        media_type = _image_type(base64.b64decode(payload[:_HEAD]))
+        if media_type == "image/gif":
+            return _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
+    return media_type
 
 
 PDF_TYPE = "application/pdf"
@@ -13651,14 +14048,17 @@ def document_type(name: str, declared: str) -> str:
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
-    kind = declared.partition(";")[0].strip().lower()
-    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
-    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+    if suffix in _DOCUMENT_TYPES:
+        return _DOCUMENT_TYPES[suffix]
+    media_type = declared.partition(";")[0].strip().lower()
+    if media_type in _DOCUMENT_TYPES.values() or media_type.startswith("text/"):
+        return media_type
+    return ""
 
 
-def document_part(name: str, kind: str, content: bytes) -> Item:
+def document_part(name: str, media_type: str, content: bytes) -> Item:
     """Return a document as a part of a content."""
-    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
     return {"type": "input_file", "filename": name, "file_data": url}
 
 
@@ -13682,11 +14082,11 @@ _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
 """A picture of 50 MB in base64: the limit is an assumption."""
-_MOST_PICTURES = 1500
-_LARGEST_INPUT = 512_000_000
+_MAX_PICTURES = 1500
+_MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
-    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
 
@@ -13698,31 +14098,35 @@ def attach_files(
     `rows` are the messages of the chat's row. Without a row only the files of the last
     message are known as such; all others are put at the first one.
     """
-    result, users = list(parts), user_messages(parts)
-    files = {
-        place: _read_attachments(part.stored.row.get("files"))
-        for place, part in users.items()
-        if part.stored and rows
-    }
-    if users and not rows:
+    users = user_messages(parts)
+    files: dict[int, list[Attachment]] = {}
+    if rows:
+        for position, user in users.items():
+            if user.stored:
+                files[position] = _read_attachments(user.stored.row.get("files"))
+    elif users:
         own, others = _files_without_row(metadata)
-        first, last = min(users), max(users)
-        files = {last: own, first: others + (own if first == last else [])}
-    for place, attachments in files.items():
-        result[place] = users[place]._replace(attachments=attachments)
+        files[max(users)] = own
+        files[min(users)] = [*others, *files.get(min(users), [])]
+    result = list(parts)
+    for position, attachments in files.items():
+        result[position] = users[position]._replace(attachments=attachments)
     return result
 
 
 def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
-    found = list[Attachment]()
+    attachments: list[Attachment] = []
     for row in content_parts(files):
-        kind, content_type = row.get("type"), str(row.get("content_type") or "")
-        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
-            is_image = kind == "image" or content_type.startswith("image/")
+        kind = row.get("type")
+        is_usable = kind in ("file", "image") and row.get("id")
+        if is_usable and not row.get("knowledge"):
             name = shorten_name(str(row.get("name") or ""))
-            found.append(Attachment(str(row["id"]), name, content_type, is_image))
-    return found
+            content_type = str(row.get("content_type") or "")
+            is_image = kind == "image" or content_type.startswith("image/")
+            attachment = Attachment(str(row["id"]), name, content_type, is_image)
+            attachments.append(attachment)
+    return attachments
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -13732,14 +14136,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    return [
-        (
-            _with_readable(part, scale, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    resolved: list[ChatPart] = []
+    for position, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            is_asked = position == question
+            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
+        else:
+            resolved.append(part)
+    return resolved
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -13747,13 +14151,16 @@ def drawing_notice(parts: Sequence[ChatPart]) -> str:
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
-    return _DRAWING.format(", ".join(names)) if names else ""
+    if not names:
+        return ""
+    return _DRAWING.format(", ".join(names))
 
 
 def image_length(part: ChatPart) -> int:
     """Return the length of the data URLs of a message."""
-    parts = part.content if isinstance(part, UserMessage) else ()
-    return sum(len(str(one.get("image_url"))) for one in parts)
+    if not isinstance(part, UserMessage):
+        return 0
+    return sum(len(str(row.get("image_url"))) for row in part.content)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -13761,43 +14168,69 @@ def question_index(parts: Sequence[ChatPart]) -> int:
     return max(user_messages(parts), default=-1)
 
 
-def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the note that replaces it in an earlier message."""
-    if not isinstance(found, str):
-        return found
+def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the note that replaces it in an earlier message.
+
+    A text says why there is no part; for the message that is asked it is raised, as
+    InvalidRequest.
+    """
+    if not isinstance(part, str):
+        return part
     if is_asked:
-        raise InvalidRequest(found)
-    return {"type": "input_text", "text": f"[{found}]"}
+        raise InvalidRequest(part)
+    return {"type": "input_text", "text": f"[{part}]"}
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
     """Return `items` with a note for each of the oldest pictures and files that are too
     many for a request.
     """
-    left = [_MOST_PICTURES, _LARGEST_INPUT]
-    return [_fit_item(item, left) for item in reversed(items)][::-1]
+    room = _Room()
+    newest_first = [_fit_item(item, room) for item in reversed(items)]
+    return newest_first[::-1]
 
 
-def _fit_item(item: Item, left: list[int]) -> Item:
+@dataclass
+class _Room:
+    """What a request can still take: pictures, and characters of pictures and files."""
+
+    pictures: int = _MAX_PICTURES
+    characters: int = _MAX_INPUT_CHARACTERS
+
+    def take(self, content: str, *, is_picture: bool) -> bool:
+        """Take the room that a part needs; say whether there was enough.
+
+        What is too much also takes its room: nothing older is sent in its place.
+        """
+        self.characters -= len(content)
+        if is_picture:
+            self.pictures -= 1
+        return self.pictures >= 0 and self.characters >= 0
+
+
+def _fit_item(item: Item, room: _Room) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list) or not any(map(_held_file, rows)):
+    if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
         return item
-    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+    newest_first = [_fit_part(part, room) for part in reversed(rows)]
+    return {**item, key: newest_first[::-1]}
 
 
-def _held_file(part: Any) -> Any:
+def _file_content(part: Any) -> str:
+    """Return the picture or file that a part holds, as a data URL; empty for none."""
     if not isinstance(part, dict):
-        return None
-    return part.get("image_url") or part.get("file_data")
+        return ""
+    return str(part.get("image_url") or part.get("file_data") or "")
 
 
-def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := _held_file(part)):
+def _fit_part(part: Item, room: _Room) -> Item:
+    content = _file_content(part)
+    if not content:
         return part
-    left[0] -= item_type(part) == "input_image"
-    left[1] -= len(str(held))
-    return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
+    if room.take(content, is_picture=item_type(part) == "input_image"):
+        return part
+    return {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -13807,36 +14240,51 @@ def _files_without_row(
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
-    known.update(found.file_id for found in own)
-    others = _read_attachments(metadata.get("files"))
-    return own, [found for found in others if found.file_id not in known]
+    known.update(attachment.file_id for attachment in own)
+    others = [
+        attachment
+        for attachment in _read_attachments(metadata.get("files"))
+        if attachment.file_id not in known
+    ]
+    return own, others
 
 
-def _with_readable(
+def _with_readable_images(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    shown = [part for part in message.content if part.get("image_url")]
-    if not shown:
+    """Return a message in which the API can read every picture (`resolve_images`).
+
+    The host puts the attached pictures into a message in their order, without names.
+    """
+    count = sum(bool(part.get("image_url")) for part in message.content)
+    if not count:
         return message
-    names = [found.name for found in message.attachments if found.is_image]
-    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    names = [file.name for file in message.attachments if file.is_image]
+    if len(names) != count:
+        names = [""] * count
+    remaining = iter(names)
+    parts: list[Item] = []
     for part in message.content:
-        found: Item | str = part
+        readable: Item | str = part
         if part.get("image_url"):
-            found = _readable_part(part, next(left, ""), scale)
-        parts.append(part_or_note(found, is_asked=is_asked))
+            readable = _readable_image(part, next(remaining), scale)
+        parts.append(part_or_note(readable, is_asked=is_asked))
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
+def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
+    """Return a picture that the API can read, or why there is none."""
     url = str(part["image_url"])
-    readable, is_held = _readable_url(url), url[:5].lower() == "data:"
-    why = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    is_held = url[:5].lower() == "data:"
     if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
-        why = _LARGE_PICTURE
-    picture = {**part, "image_url": readable}
-    return picture if readable else why.format(name or "A picture")
+        problem = _LARGE_PICTURE
+    else:
+        readable = _readable_url(url)
+        problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    if not readable:
+        return problem.format(name or "A picture")
+    return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
@@ -13850,74 +14298,84 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
     `rows` are the messages of the chat's row.
     """
-    users = user_messages(parts).items()
-    made = {place: urls for place, part in users if (urls := _tool_image_urls(part))}
-    if not made:
+    urls_by_position: dict[int, list[str]] = {}
+    for position, user in user_messages(parts).items():
+        urls = _tool_image_urls(user)
+        if urls:
+            urls_by_position[position] = urls
+    if not urls_by_position:
         return list(parts)
-    result: list[ChatPart] = []
-    bare = 0  # where the last outputs begin; they get pictures once
     counts = _image_counts(rows)
-    for place, part in enumerate(parts):
-        urls = made.get(place, [])
-        last = result[bare:] if urls else []
-        if outputs := [one for one in last if isinstance(one, ToolMessage)]:
-            result[bare:] = _assign_images(outputs, urls, counts)
-            bare = len(result)
+    result: list[ChatPart] = []
+    # The outputs at the end of the result that have no pictures yet.
+    outputs: list[ToolMessage] = []
+    for position, part in enumerate(parts):
+        urls = urls_by_position.get(position, [])
+        if urls and outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            outputs.clear()
+            continue
+        result.append(part)
+        if isinstance(part, ToolMessage):
+            outputs.append(part)
         else:
-            result.append(part)
-            bare = bare if isinstance(part, ToolMessage) else len(result)
+            outputs.clear()
     return result
 
 
 def tool_image(url: str) -> Item:
     """Return a picture of a tool as a part of its output."""
-    if readable := _readable_url(url):
-        return {"type": "input_image", "detail": "auto", "image_url": readable}
-    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    readable = _readable_url(url)
+    if not readable:
+        return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    return {"type": "input_image", "detail": "auto", "image_url": readable}
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     """Return the output of a tool: a text, followed by pictures if there are any."""
-    return [{"type": "input_text", "text": text}, *images] if images else text
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *images]
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
-    first, *images = message.content or [{}]
-    if first.get("text") != _HOST_PROMPT:
+    content = message.content
+    if not content or content[0].get("text") != _HOST_PROMPT:
         return []
-    urls = [str(image.get("image_url") or "") for image in images]
-    return urls if all(urls) else []
+    urls = [str(image.get("image_url") or "") for image in content[1:]]
+    if "" in urls:
+        return []
+    return urls
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
+    """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [*[0] * (len(outputs) - 1), len(urls)]
-    left = iter(urls)
-    return [
-        output._replace(
-            output=append_images(
-                str(output.output), [tool_image(url) for url in islice(left, share)]
-            )
-        )
-        for output, share in zip(outputs, shares, strict=True)
-    ]
+        shares = [0] * len(outputs)
+        shares[-1] = len(urls)
+    remaining = iter(urls)
+    assigned: list[ChatPart] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(url) for url in islice(remaining, share)]
+        with_images = append_images(str(output.output), images)
+        assigned.append(output._replace(output=with_images))
+    return assigned
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
     """Return the number of pictures in each output, by the ids of their calls."""
-    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
-    return {
-        str(item.get("call_id")): sum(
-            item_type(part) == "input_image"
-            for part in content_parts(item.get("output"))
-        )
-        for item in chain.from_iterable(outputs)
-        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
-    }
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":  # as our cards have it
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
+    return counts
 
 
 # --------------------------------------------------------------------------------------
@@ -13940,7 +14398,7 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # --------------------------------------------------------------------------------------
 
 
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 """Of one message: a chat's row is read and written whole."""
 
 
@@ -13951,28 +14409,43 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
     with the words cut around them.
     """
     words = message.stored.words if message.stored else ""
-    texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
-    place = next((n for n, text in enumerate(texts) if words in text), None)
-    size = sum(map(len, texts)) - len(words)
-    if place is None or not 0 < size <= _MOST_CHARACTERS:
+    texts: list[Any] = [p["text"] for p in message.content if _is_input_text(p)]
+    size = sum(len(text) for text in texts) - len(words)
+    if not 0 < size <= _MAX_CHARACTERS:
         return None
-    whole = texts[place]
-    before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around = [*texts[:place], [before, after], *texts[place + 1 :]]
-    return {"words": text_digest(words), "texts": around}
+    for index, text in enumerate(texts):
+        if words in text:
+            texts[index] = _cut_around(words, text)
+            return {"words": text_digest(words), "texts": texts}
+    return None
+
+
+def _cut_around(words: str, text: str) -> list[str]:
+    """Return what stands in front of the last place of some words, and behind it."""
+    if not words:
+        return [text, ""]
+    before, _, after = text.rpartition(words)
+    return [before, after]
 
 
 def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    parts = message.content
-    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
-    if not is_there or injected.get("words") != text_digest(words):
+    texts: list[Item] = []
+    others: list[Item] = []
+    for part in message.content:
+        if _is_input_text(part):
+            texts.append(part)
+        else:
+            others.append(part)
+    has_words = any(words in part["text"] for part in texts)
+    if not has_words or injected.get("words") != text_digest(words):
         return message
-    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
-    others = [part for part in parts if not _is_input_text(part)]
-    sent = [{"type": "input_text", "text": text} for text in texts]
+    sent: list[Item] = []
+    for text in injected["texts"]:
+        whole = text if isinstance(text, str) else words.join(text)
+        sent.append({"type": "input_text", "text": whole})
     return message.with_content([*sent, *others])
 
 
@@ -14013,9 +14486,10 @@ class SentContext(NamedTuple):
 
     def wire(self) -> dict[str, Any]:
         """Return the form that is encrypted, without what there is not."""
-        turn = self.turn.wire() if self.turn else None
-        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
-        return {k: value for k, value in fields.items() if value not in (None, ())}
+        fields = self._asdict()
+        fields["model"] = self.model or None
+        fields["turn"] = self.turn.wire() if self.turn else None
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -14023,7 +14497,9 @@ _NOTHING = SentContext()
 
 def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent, encrypted."""
-    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
+    if not sealed:
+        return dict(value)
+    return {**value, _SENT_KEY: sealed}
 
 
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
@@ -14033,15 +14509,15 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     can write its row, but must not write instructions.
     """
     prefix = message_key("")
-    found: dict[str, SentContext] = {}
+    contexts: dict[str, SentContext] = {}
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                found[owner] = _read_context(unseal(sealed, owner))
-    return found
+                contexts[owner] = _read_context(unseal(sealed, owner))
+    return contexts
 
 
 class ToldInstructions(NamedTuple):
@@ -14071,17 +14547,21 @@ def told_instructions(
     lines: Sequence[str] = ()
     changes: dict[str, Item] = {}
     for stored in stored_messages(parts):
-        name = stored.answer_id
-        context = sent.get(name, _NOTHING)
-        if context.model == model:
-            if first is None:
-                first = context.instructions
-            elif change := _change_message(context):
-                changes[name] = change
-            lines = _changed_lines(lines, context) if first is not None else ()
-        if name in compacted and first is not None:
+        answer_id = stored.answer_id
+        context = sent.get(answer_id, _NOTHING)
+        if context.model == model and first is None:
+            first = context.instructions
+            lines = _lines(first or "")
+        elif context.model == model:
+            message = _change_message(context)
+            if message:
+                changes[answer_id] = message
+            lines = _changed_lines(lines, context)
+        if answer_id in compacted and first is not None:
             lines = _lines(first)
-    return None if first is None else ToldInstructions(first, lines, changes)
+    if first is None:
+        return None
+    return ToldInstructions(first, lines, changes)
 
 
 def change_instructions(
@@ -14095,15 +14575,22 @@ def change_instructions(
     whole = SentContext(model=model, instructions=instructions)
     if told is None:
         return whole
-    given, old = _lines(instructions), set(told.lines)
-    numbered = enumerate(given)
-    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
-    left = set(given)
-    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
-    change = SentContext(model=model, new=new, gone=gone)
-    if _changed_lines(told.lines, change) != given:
+    present = _lines(instructions)
+    old_lines = set(told.lines)
+    present_lines = set(present)
+    new = [
+        NewLine(place, line)
+        for place, line in enumerate(present)
+        if line not in old_lines
+    ]
+    gone = [line for line in told.lines if line not in present_lines]
+    each_gone = tuple(dict.fromkeys(gone))
+    change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    if _changed_lines(told.lines, change) != present:
         return whole
-    return change if new or gone else SentContext()
+    if not new and not gone:
+        return SentContext()
+    return change
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
@@ -14127,8 +14614,11 @@ def model_turns(
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
-        if turn and turn.model == model and (turns or turn.base):
-            turns = {} if turn.base else turns
+        if turn is None or turn.model != model:
+            continue
+        if turn.base:  # here it began anew
+            turns.clear()
+        if turn.base or turns:
             turns[stored.answer_id] = turn
     return turns
 
@@ -14149,25 +14639,28 @@ def apply_sent_context(
         if not isinstance(part, UserMessage) or part.stored is None:
             applied.append(part)
             continue
-        name = part.stored.answer_id
-        if name in changes:
-            applied.append(UserMessage(changes[name]))
-        applied += map(UserMessage, items.get(name, ()))
-        injected = sent.get(name, _NOTHING).injected or {}
+        answer_id = part.stored.answer_id
+        if answer_id in changes:
+            applied.append(UserMessage(changes[answer_id]))
+        applied += [UserMessage(item) for item in items.get(answer_id, ())]
+        injected = sent.get(answer_id, _NOTHING).injected or {}
         applied.append(_apply_injected_context(part, part.stored.words, injected))
     return applied
 
 
 def _change_message(change: SentContext) -> Item | None:
     """Return the message that tells changed instructions, or None for no change."""
-    lines = ["The instructions have changed."]
+    lines: list[str] = []
     if change.instructions is not None:
         lines += ["They are now:", change.instructions]
     if change.new:
         lines += ["New lines:", *(line.text for line in change.new)]
     if change.gone:
         lines += ["Lines that no longer hold:", *change.gone]
-    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
+    if not lines:
+        return None
+    text = "\n".join(["The instructions have changed.", *lines])
+    return text_message("developer", text)
 
 
 def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
@@ -14193,11 +14686,12 @@ def _lines(text: str) -> list[str]:
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
-    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
+    injected = wire.get("injected")
+    if injected:
+        injected = {"words": injected["words"], "texts": injected["texts"]}
+    turn = str(wire.get("turn") or "")
     return SentContext(
-        injected=(
-            {key: injected[key] for key in ("words", "texts")} if injected else None
-        ),
+        injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
@@ -14262,9 +14756,12 @@ def take_directive(
     that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(users[wish]) if wish else ""
-    if not verbosity or not (is_guided or wish == question + 1):
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
@@ -14274,7 +14771,9 @@ def _requested_verbosity(message: UserMessage) -> str:
     digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
-    return "low" if digest in CONCISE.split() else ""
+    if digest in CONCISE.split():
+        return "low"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -17913,15 +18412,13 @@ async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
     call, store = prepared.call, prepared.store
     scope = repair_scope(call, prepared.request.model)
     for trial in helped:
-        if (
-            isinstance(trial.repair, ChatRepair)
-            and trial.repair.is_about_chat
-            and store
-        ):
-            await store.add_repair(trial.repair)
-        else:
-            configured = partial(is_as_configured, prepared)
-            call.capabilities.repairs.learn(scope, trial, configured)
+        repair = trial.repair
+        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                await store.add_repair(repair)
+            continue
+        configured = partial(is_as_configured, prepared)
+        call.capabilities.repairs.learn(scope, trial, configured)
 
 
 # --------------------------------------------------------------------------------------

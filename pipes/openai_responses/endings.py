@@ -305,8 +305,8 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
     Redacted, in one line, of bounded length, and without what draws or links.
     """
     parts = [
-        ("OpenAI says", notice.explanation),
-        ("Its advice", notice.advice),
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
     ]
     shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
     return " ".join(shown)

@@ -189,7 +189,7 @@ def read_api_error(wire: object) -> ApiError:
     """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
-    fields = as_mapping(wire)
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):

@@ -200,12 +200,43 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions."""
+    """Return `items` from the last compaction on, behind the chat's instructions.
+
+    The API compacts at the end of a response (recorded in all eight), which may be one
+    that calls tools. What waits for an answer there moves behind the compaction and the
+    configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*instructions, *items[indexes[-1] :]]
+    waiting = _waiting_items(items[:start])
+    return [*instructions, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
 
 
 def text_message(role: object, text: str) -> Item:

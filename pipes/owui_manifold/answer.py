@@ -125,12 +125,10 @@ async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
     call, store = prepared.call, prepared.store
     scope = repair_scope(call, prepared.request.model)
     for trial in helped:
-        if (
-            isinstance(trial.repair, ChatRepair)
-            and trial.repair.is_about_chat
-            and store
-        ):
-            await store.add_repair(trial.repair)
-        else:
-            configured = partial(is_as_configured, prepared)
-            call.capabilities.repairs.learn(scope, trial, configured)
+        repair = trial.repair
+        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                await store.add_repair(repair)
+            continue
+        configured = partial(is_as_configured, prepared)
+        call.capabilities.repairs.learn(scope, trial, configured)

@@ -17,6 +17,7 @@ Body = Mapping[str, Any]
 Item = Mapping[str, Any]
 Tool = Mapping[str, Any]
 TEXT_FORMAT: Mapping[str, Any] = {"type": "text"}
+LAST_SERIES_WITH_NAMESPACES = (5, 4)
 NEWER_TYPES = ("configuration_update", "additional_tools")
 """Items that older models and other servers do not know."""
 CALL_KINDS = {
@@ -72,12 +73,14 @@ class Configuration:
             for tool in self.allowed
         )
 
-    def namespace_of(self, call: Item) -> str | None:
-        """Return the namespace of a call of a tool that an item declares.
+    def namespace_of(self, call: Item, model: ModelFacts) -> str | None:
+        """Return the namespace that a call of a tool of an item comes with.
 
-        That such calls carry one is from reports (vercel/ai 15193, pydantic-ai 2.68.0);
-        that it is the tool's own name is assumed.
+        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra. Of
+        the models between them nothing is known: assumed none.
         """
+        if model.series > LAST_SERIES_WITH_NAMESPACES:
+            return None
         kinds = CALL_KINDS.get(call["type"], ())
         names = {tool.get("name") for tool in self.appended if tool["type"] in kinds}
         return call.get("name") if call.get("name") in names else None

@@ -160,12 +160,12 @@ class AnswerDelivery:
         return stream
 
     async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
-        if self.stored is None:
-            for event in retell(answer.events, self.server):
-                yield event
-        else:
+        if self.stored is not None and self.stored.background:
             async for event in self.stored.events_from(self.start):
                 yield event
+            return
+        for event in retell(answer.events, self.server)[self.start :]:
+            yield event
 
     def _fault_due(self, answer: PlannedAnswer) -> str | None:
         for fault in DELIVERY_FAULTS:

@@ -401,8 +401,8 @@ def test_notice_is_shown_as_words() -> None:
         "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2"
     )
     told = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
-    assert told.startswith("OpenAI says: “It read # keys")
-    assert told.endswith("Its advice: “Ask first.”")
+    assert told.startswith("The server explains: “It read # keys")
+    assert told.endswith("It advises: “Ask first.”")
     assert told.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
     for drawn in ("](", "![", "<", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
         assert drawn not in told

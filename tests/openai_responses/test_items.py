@@ -17,6 +17,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     part_text,
+    since_compaction,
 )
 from openai_responses.requests.replay import replay_output, strip_for_replay
 
@@ -200,6 +201,48 @@ def test_pairs(items: list[Item], places: set[int]) -> None:
 def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
     """Half pairs go, with the reasoning that led to them; whole ones stay."""
     assert drop_orphans(items) == kept
+
+
+COMPACTION: Item = {"type": "compaction", "encrypted_content": "x"}
+UPDATE: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+INSTRUCTIONS: Item = {"role": "developer", "content": "Be brief."}
+REQUEST: Item = {"type": "mcp_approval_request", "id": "mcpr_1"}
+RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
+
+
+@pytest.mark.parametrize(
+    ("items", "kept"),
+    [
+        ([USER, ANSWER], [USER, ANSWER]),
+        ([USER, ANSWER, COMPACTION, USER], [COMPACTION, USER]),
+        ([INSTRUCTIONS, USER, COMPACTION], [INSTRUCTIONS, COMPACTION]),
+        (
+            [USER, REASONING, call("a"), COMPACTION, output("a"), ANSWER],
+            [COMPACTION, call("a"), output("a"), ANSWER],
+        ),
+        (
+            [call("a"), output("a"), call("b"), COMPACTION, UPDATE, output("b")],
+            [COMPACTION, UPDATE, call("b"), output("b")],
+        ),
+        (
+            [call("a"), call("b"), COMPACTION, output("a"), output("b")],
+            [COMPACTION, call("a"), call("b"), output("a"), output("b")],
+        ),
+        ([call("a"), COMPACTION], [COMPACTION, call("a")]),
+        (
+            [call("a"), COMPACTION, output("a"), call("b"), COMPACTION, output("b")],
+            [COMPACTION, call("b"), output("b")],
+        ),
+        ([REQUEST, COMPACTION, RESPONSE], [COMPACTION, REQUEST, RESPONSE]),
+        ([REQUEST, RESPONSE, COMPACTION, USER], [COMPACTION, USER]),
+    ],
+)
+def test_input_begins_with_the_last_compaction(
+    items: list[Item], kept: list[Item]
+) -> None:
+    """Calls that it leaves without their outputs stand behind it, once and for all."""
+    assert since_compaction(items) == kept
+    assert since_compaction(kept) == kept
 
 
 _ITEMS = st.lists(

@@ -1,5 +1,6 @@
 """What a server refuses is left out in the same call, and not sent again."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -425,3 +426,43 @@ async def test_open_webuis_search_stays_where_openais_is_refused(
     assert [tool["type"] for tool in first["tools"]] == ["web_search"]
     assert "tools" not in again
     assert [tool.get("name") for tool in later["tools"]] == ["search_web"]
+
+
+FOREIGN_KEY = "tools[0].allowed_tools 'store' x"
+OFFERED: Json = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+    "allowed_tools": ["read"],
+    "require_approval": "never",
+}
+
+
+@pytest.mark.usefixtures("host")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"text": {FOREIGN_KEY: 1}},
+        {"reasoning": {FOREIGN_KEY: 1}},
+        {"tools": [{"type": "function", "function": {"name": FOREIGN_KEY}}]},
+    ],
+)
+async def test_a_users_keys_and_names_change_nothing_for_others(
+    pipe: Pipe, sim: Simulator, more: Json
+) -> None:
+    """Neither the tools that an administrator chose, nor `store`."""
+    servers = json.dumps([OFFERED])
+    pipe.valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=servers)
+    before = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
+    [expected] = [request.body for request in sim.requests]
+    sim.forget()
+
+    await chunks_of(pipe, chat("Hi", **more), **as_user("user-1", "m-1"))
+    after = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
+
+    assert answered(before)
+    assert answered(after)
+    assert sim.requests[-1].body == expected
+    assert all(request.body["store"] is False for request in sim.requests)
+    tools = [request.body["tools"][0] for request in sim.requests]
+    assert tools == [expected["tools"][0]] * len(tools)

@@ -57,7 +57,7 @@ from openai_responses.loop.events import (
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
-from openai_responses.repairs.finding import Trial, find_repair, may_be_repaired
+from openai_responses.repairs.finding import find_repair, last_repair, may_be_repaired
 from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.retries import RetryPolicy, retry_wait
@@ -239,15 +239,11 @@ class Attempts:
             return Status(_STANDARD_TIER), 0.0
         if is_final(failure.error):
             return None, 0.0
-        if may_be_repaired(failure):
-            sent = self.request.sent()
-            trial = find_repair(sent, failure, self._repaired)
-            if trial:
-                return self._repair(trial, named_subject(sent, failure.error)), 0.0
         limits = self.limits.retries
         wait = retry_wait(limits, self._retries, failure, random_fraction())
-        if wait is None:
-            return None, 0.0
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
@@ -257,8 +253,20 @@ class Attempts:
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
-    def _repair(self, trial: Trial, subject: str) -> Status:
-        """Change the request; return the status that tells it."""
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
         self._repaired += 1
         repairs = (*self.request.repairs, trial.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})

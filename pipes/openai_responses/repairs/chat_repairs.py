@@ -86,8 +86,9 @@ class ChatRepair(ABC):
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
-        with_it = name_items(sent.asked, [*sent.repairs, self])
-        return with_it != name_items(sent.asked, sent.repairs)
+        items = sent.asked["input"]
+        with_it = name_items(items, [*sent.repairs, self])
+        return with_it != name_items(items, sent.repairs)
 
 
 @dataclass(frozen=True, slots=True)

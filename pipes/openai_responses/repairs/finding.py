@@ -114,20 +114,33 @@ def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | N
         for trial in _candidates(refusal, failure):
             if _is_worth_trying(trial.repair, sent):
                 return trial._replace(error=error)
-    if not _is_about_the_request(refusal, failure):
+    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+
+
+def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return what to try when retries did not help; None if nothing may.
+
+    A stream that ends in an error without any name may be a refusal for good, or a
+    server in trouble: so a chat does not remember it.
+    """
+    if failure.status != 200 or not may_be_repaired(failure):
         return None
+    trial = _plain_words(sent, failure.error)
+    return trial._replace(is_lasting=False) if trial else None
+
+
+def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
     for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
-        trial = Trial(repair, error)
-        if _is_worth_trying(trial.repair, sent):
-            return trial
+        if _is_worth_trying(repair, sent):
+            return Trial(repair, error)
     return None
 
 
-def _is_about_the_request(refusal: Refusal, failure: Failure) -> bool:
+def _may_want_plain_words(failure: Failure) -> bool:
     """Say whether other words may be accepted; the server may as well be in trouble."""
     if failure.status is None or is_transient(failure):
         return False
-    return failure.status != 404 or refusal.error.names_a_place
+    return failure.status != 404 or failure.error.names_a_place
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -268,8 +281,9 @@ def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
 
 def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
     """Yield the repair of a parameter; one that guards stays."""
-    path, payload = refusal.parameter, refusal.sent.payload
-    is_named = refusal.named_parameter == path
+    payload = refusal.sent.payload
+    is_named = refusal.named_parameter == refusal.parameter
+    path = _whole_parameter(refusal.parameter)
     if path == "tool_choice":
         yield Trial(LeaveOutToolChoice(), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
@@ -281,6 +295,15 @@ def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
             yield Trial(repair, is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _whole_parameter(path: str) -> str:
+    """Return what is left out for a place inside of a parameter, like `include[1]`.
+
+    Only what `reasoning` and `text` hold goes on its own.
+    """
+    outer = re.split(r"[.\[]", path)[0]
+    return path if outer in ("reasoning", "text") else outer
 
 
 def _nearest_effort(asked: object, quoted: set[str]) -> str | None:

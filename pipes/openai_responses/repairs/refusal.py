@@ -37,7 +37,7 @@ _MAX_CANDIDATES = 3
 
 _LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
 _PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
 _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
@@ -107,6 +107,12 @@ class OwnTexts:
             for form in _readings(text)
         )
 
+    def could_begin(self, words: str) -> bool:
+        """Say whether a text begins with `words`, so that a quote of it would."""
+        if not self._is_complete:
+            return True
+        return any(form.startswith(words) for t in self._texts for form in _readings(t))
+
     def could_say_parameter(self, path: str) -> bool:
         """Say whether a body in the request could name `path` as its `param`.
 
@@ -172,8 +178,8 @@ class SentRequest(NamedTuple):
 
     payload: dict[str, Any]
     items: Sequence[NamedItem]
-    asked: Sequence[Item]
-    """The items before the repairs of the chat."""
+    asked: Mapping[str, Any]
+    """The body before repairs."""
     repairs: Sequence[object]
 
     @property
@@ -224,7 +230,7 @@ class Refusal:
 
     @cached_property
     def _own(self) -> OwnTexts:
-        return OwnTexts(self.sent.payload)
+        return OwnTexts(self.sent.asked)
 
     @property
     def _param(self) -> str:
@@ -243,7 +249,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
-        match = _PLACE.fullmatch(self._param) or self._place_in_words()
+        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
         list_name, number = match[1], int(match[2])
@@ -255,7 +261,7 @@ class Refusal:
     @property
     def has_named_place(self) -> bool:
         """Whether the server's own `param` names the place."""
-        return _PLACE.fullmatch(self._param) is not None
+        return _NAMED_PLACE.fullmatch(self._param) is not None
 
     def _place_in_words(self) -> re.Match[str] | None:
         """Return the first place in the words that the request could not have said.
@@ -294,7 +300,8 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        return ".".join(filter(None, match.groups()))
+        path = ".".join(filter(None, match.groups()))
+        return "" if self._own.could_begin(path) else path
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -376,15 +376,14 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     What is lowered is lowered first: tools of an item are then left out like others.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
-    asked = lowered["input"]
-    rows = name_items(asked, repairs)
+    rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
-    return SentRequest(repaired, items, asked, tuple(repairs))
+    return SentRequest(repaired, items, payload, tuple(repairs))
 
 
 def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:

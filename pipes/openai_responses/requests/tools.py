@@ -111,10 +111,10 @@ def _spelling(name: str) -> str:
 def fit_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with calls in the form that the API takes.
 
-    A call may name a namespace, and the API refuses one that it does not know. Models
-    give calls of tools that an item added the tool's name as their namespace, which goes
-    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
-    and are now declared without.
+    A tool that an item added lies in a namespace of its own name, so its calls go back
+    with that namespace. gpt-5.4 names it in the call; gpt-5.6 and gpt-6 leave it out, and
+    accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
+    an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = {
         as_text(tool.get("name"))
@@ -122,17 +122,19 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS
         for tool in content_parts(item.get("tools"))
     }
-    return [clean_call(_without_old_namespace(item, added)) for item in items]
+    return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
-def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return an item without a namespace that is not among the `added` tools."""
-    if "namespace" not in item or not is_call(item):
+def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return a call of an `added` tool with its namespace, any other call without one."""
+    if not is_call(item):
         return item
-    namespace = as_text(item["namespace"])
-    if namespace and namespace in added:
+    name = as_text(item.get("name"))
+    namespace = name if name in added else None
+    if item.get("namespace") == namespace:
         return item
-    return {key: value for key, value in item.items() if key != "namespace"}
+    kept = {key: value for key, value in item.items() if key != "namespace"}
+    return {**kept, "namespace": namespace} if namespace else kept
 
 
 def clean_call(item: Item) -> Item:

@@ -12,10 +12,12 @@ at their marker.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
+    count_updates,
     drop_hosted_tool_items,
     drop_orphans,
     is_call,
@@ -124,6 +126,14 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 AssistantPart = AssistantText | ToolCall | ToolMessage
 
 
+class _PlacedCall(NamedTuple):
+    """A call, and the stored items around it."""
+
+    before: list[Item]
+    item: Item
+    behind: list[Item]
+
+
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
@@ -200,23 +210,34 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                items += self._call(piece)
-                call_types.setdefault(piece.call_id, items[-1]["type"])
+                call = self._call(piece)
+                call_types.setdefault(piece.call_id, call.item["type"])
+                items += [*call.before, call.item, *call.behind]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
+    def _call(self, call: ToolCall) -> _PlacedCall:
+        """Return a call in its stored bytes, between the items stored around it.
+
+        Behind the last call of a response stands the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
         ulid, end = self._ends.get(call.call_id, ("", 0))
         items = self._take_items(ulid, end)
         if not items:
-            return [_call_item(call)]
+            return _PlacedCall([], _call_item(call), [])
         # Of a record that is not signed only the chat's own words count.
-        if not items[-1].get("name"):
-            items[-1] = _call_item(call)
-        return items
+        item = items.pop()
+        if not item.get("name"):
+            item = _call_item(call)
+        behind: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            behind = self._take_items(ulid, end + length)
+        return _PlacedCall(items, item, behind)
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
         """Return the items of a record that were not taken yet, up to an index."""

@@ -29,8 +29,9 @@ TYPES = {
 class FailedStart:
     """Fails the first attempts at an answer behind ``created`` and an empty item.
 
-    ``ending`` is ``failed``, ``error``, ``error-flat``, or what happens to the
-    connection: ``cut`` ends the body, ``drop`` aborts it, ``stall`` falls silent.
+    ``ending`` is ``failed``, ``error``, ``error-flat``, ``both`` (``error``, then
+    ``response.failed``, as the API does it), or what happens to the connection: ``cut``
+    ends the body, ``drop`` aborts it, ``stall`` falls silent.
     """
 
     ending: str = "failed"
@@ -60,9 +61,10 @@ class FailedStart:
         if self.item:
             start += added[:1]
         # A connection that breaks does so in the middle of an event, or before it.
-        last = events[-1] if self.ending in BREAKS else self._build_last(events)
+        is_broken = self.ending in BREAKS
+        start += events[-1:] if is_broken else self._build_last(events)
         numbered = []
-        for number, event in enumerate([*start, last]):
+        for number, event in enumerate(start):
             numbered.append({**event, "sequence_number": number})
         return numbered
 
@@ -72,14 +74,17 @@ class FailedStart:
             return options
         return Options({**options.given, self.ending: str(count - 1)})
 
-    def _build_last(self, events: Sequence[Event]) -> Event:
+    def _build_last(self, events: Sequence[Event]) -> list[Event]:
         error = {"code": self.code, "message": MESSAGES[self.code]}
-        if self.ending == "failed":
-            usage = events[-1].get("response", {}).get("usage") if self.usage else None
-            ended = {"status": "failed", "error": error, "usage": usage}
-            opened = events[0]["response"]
-            return {"type": "response.failed", "response": {**opened, **ended}}
+        if self.ending == "error-flat":
+            return [{"type": "error", **error, "param": None}]
         typed = {"type": TYPES.get(self.code, self.code), **error, "param": None}
-        if self.ending == "error":
-            return {"type": "error", "error": typed}
-        return {"type": "error", **error, "param": None}
+        nested = {"type": "error", "error": typed}
+        usage = events[-1].get("response", {}).get("usage") if self.usage else None
+        ended = {"status": "failed", "error": error, "usage": usage}
+        failed = {
+            "type": "response.failed",
+            "response": {**events[0]["response"], **ended},
+        }
+        last = {"error": [nested], "failed": [failed], "both": [nested, failed]}
+        return last[self.ending]

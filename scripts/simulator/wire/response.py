@@ -242,7 +242,7 @@ def _finish_item(draft: Item, place: ItemPlace, request: ValidRequest) -> Item:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
         item.setdefault("call_id", make_call_id(place.response, place.index))
-        namespace = request.configuration.namespace_of(item)
+        namespace = request.configuration.namespace_of(item, request.model)
         item |= {"namespace": namespace} if namespace else {}
     if kind == "message" and request.model.series >= FIRST_PHASE_VERSION:
         item.setdefault("phase", "final_answer")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.loop.events import Status
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from run_log import log_of
@@ -131,3 +132,16 @@ async def test_several_parts_and_then_the_plain_words(
         "reasoning.summary",
         "PlainItems",
     ]
+
+
+async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
+    connections: Connections, sim: Simulator
+) -> None:
+    """An error of a stream that names nothing; a chat does not remember it."""
+    nameless = replace(REFUSED["call"], form="unnamed", delivery="error-flat")
+    sim.faults.append(nameless)
+    events = await report(connections, simulated(sim), asking(), limits(retries=1))
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["", "PlainItems", "WordsAlone"]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    assert [trial.is_lasting for trial in trials if trial] == [False, False]

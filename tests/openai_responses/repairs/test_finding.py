@@ -95,6 +95,7 @@ def asking(**fields: Any) -> ResponsesRequest:
         "text": {"verbosity": "low"},
         "tools": [LOOK, CLOCKS, WEB, STORES, DRAW],
         "prompt_cache_key": "k",
+        "include": ["x"],
     }
     return ResponsesRequest(**(asked | fields))
 
@@ -129,6 +130,7 @@ def words(message: str) -> ApiError:
     return ApiError(message=message)
 
 
+INCLUDE = json_digest(["x"])
 LAST = item_names(INPUT)[-1]
 
 
@@ -226,6 +228,8 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
             LeaveOutParameter("prompt_cache_key", json_digest("k")),
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
+        (ApiError(param="tool_choice.tools[0]"), LeaveOutToolChoice()),
+        (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
     ],
 )
 def test_what_a_refusal_names(error: ApiError, repair: Repair) -> None:

@@ -402,22 +402,30 @@ RETURNED: Item = {"type": "function_call_output", "call_id": "call_1", "output":
 
 
 @pytest.mark.parametrize(
-    ("added", "namespace", "is_kept"),
+    ("added", "namespace", "sent_namespace"),
     [
-        (["list_ships"], "list_ships", True),
-        (["list_ships"], "ships_1", False),
-        ([], "ships_1", False),
-        ([["odd"], None], ["odd"], False),
+        (["list_ships"], "list_ships", "list_ships"),
+        (["list_ships"], None, "list_ships"),
+        (["list_ships"], "ships_1", "list_ships"),
+        (["list_crews"], None, None),
+        (["list_crews"], "list_crews", None),
+        ([], "ships_1", None),
+        ([], None, None),
+        ([["odd"], None], ["odd"], None),
     ],
 )
-def test_call_names_only_the_namespace_of_an_added_tool(
-    added: list[Any], namespace: Any, is_kept: bool
+def test_call_of_an_added_tool_names_the_tool_as_its_namespace(
+    added: list[Any], namespace: Any, sent_namespace: str | None
 ) -> None:
-    """Earlier versions declared tools in others, which no request has any more."""
+    """gpt-5.4 gives it, gpt-5.6 and gpt-6 do not; accepted is the form that has it.
+
+    Earlier versions declared tools in other namespaces, which no request has any more.
+    """
     tools = [{"type": "function", "name": name} for name in added]
     declared: Item = {"type": "additional_tools", "role": "developer", "tools": tools}
-    call = {**CALLED, "namespace": namespace}
+    call = {**CALLED, "namespace": namespace} if namespace else CALLED
 
     sent = fit_calls([declared, call, RETURNED])
 
-    assert sent == [declared, call if is_kept else CALLED, RETURNED]
+    expected = {**CALLED, "namespace": sent_namespace} if sent_namespace else CALLED
+    assert sent == [declared, expected, RETURNED]

@@ -184,10 +184,10 @@ async def test_tools_that_are_refused(
 
 
 @pytest.mark.parametrize("model", [SOL, LAST])
-async def test_an_added_tool_is_called_with_its_namespace(
+async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     client: Any, model: str
 ) -> None:
-    """The call is refused without it, and nothing before is lost."""
+    """It comes without one, is refused so, and nothing before is lost."""
     first = await client.ask([LONG], model=model)
     asked = {"role": "user", "content": "sim:tool"}
     items = [LONG, *bare(first.body["output"]), added(function()), asked]
@@ -195,11 +195,11 @@ async def test_an_added_tool_is_called_with_its_namespace(
     heard = await client.ask(items, **more)
     *before, call = bare(heard.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
-    named = await client.ask([*items, *before, call, output], **more)
-    without = {key: one for key, one in call.items() if key != "namespace"}
-    error = await refused(client, [*items, *before, without, output], **more)
+    named_call = {**call, "namespace": "look_up"}
+    named = await client.ask([*items, *before, named_call, output], **more)
+    error = await refused(client, [*items, *before, call, output], **more)
 
-    assert call["namespace"] == "look_up"
+    assert "namespace" not in call
     assert "I called `look_up`" in named.text
     assert not named.body.get("input_transformations")
     assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
@@ -275,7 +275,7 @@ async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) 
     text = {"format": {"type": "text"}}
     assert output[1] == update("high") | {"text": text}
     assert heard.body["reasoning"]["effort"] == "high"
-    assert heard.body["output"][-1]["namespace"] == "look_up"
+    assert heard.body["output"][-1]["name"] == "look_up"
     assert heard.body["input_transformations"] == []
     assert (await client.post(again)).status == 400
 
