@@ -18,7 +18,7 @@ from openai_responses.repairs.chat_repairs import (
     item_names,
 )
 from openai_responses.repairs.finding import MAX_REPAIRS, Trial, find_repair
-from openai_responses.repairs.refusal import named_subject
+from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutParameter,
@@ -596,3 +596,12 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
 def test_other_texts_are_messages(text: str) -> None:
     """Whatever stands in them."""
     assert read_api_error({"error": {"message": text}}).message == text
+
+
+def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
+    """Whoever writes it would fill what `re` keeps for all."""
+    texts = OwnTexts({"input": [{"text": "param: reasoning.summary"}]})
+
+    assert texts.could_say_parameter("reasoning.summary")
+    assert not texts.could_say_parameter("reasoning.effort")
+    assert texts.could_say_parameter("x" * 201)
