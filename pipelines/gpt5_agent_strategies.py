@@ -3145,7 +3145,7 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
 
 def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
+        raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
@@ -7138,7 +7138,7 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
             raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
@@ -8716,7 +8716,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
@@ -12751,7 +12751,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     The page hides the lines before it until somebody opens them: it counts the notes.
     A phone shows about 40 characters, so the remark is the last.
     """
-    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))

@@ -3161,7 +3161,7 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
 
 def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
+        raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
@@ -7055,7 +7055,7 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
             raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
@@ -8057,7 +8057,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
@@ -9551,12 +9551,12 @@ class RemoteServers(NamedTuple):
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object.
 
-    A number or nesting without an end is no JSON, either.
+    A number or nesting without an end is not JSON either.
     """
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is no JSON"
+        what = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
             what += f" (line {error.lineno}, column {error.colno})"
         return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
@@ -9608,7 +9608,7 @@ def _server_error(
     row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
     for key, (form, expected) in _SERVER_FIELDS.items():
@@ -13224,7 +13224,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     The page hides the lines before it until somebody opens them: it counts the notes.
     A phone shows about 40 characters, so the remark is the last.
     """
-    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
