@@ -30,6 +30,8 @@ MAX_MESSAGE = 8000
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
 """Of a larger request no words are believed."""
+_MAX_PATH = 200
+"""Characters of a parameter's path."""
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
@@ -40,7 +42,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
-_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
+"""Begins with the first backslash: from each of many the rest would be read again."""
 
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
@@ -105,8 +108,11 @@ class OwnTexts:
         )
 
     def could_say_parameter(self, path: str) -> bool:
-        """Say whether a body in the request could name `path` as its `param`."""
-        if not self._is_complete:
+        """Say whether a body in the request could name `path` as its `param`.
+
+        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        """
+        if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
         return any(
