@@ -40,7 +40,7 @@ from simulator.scenarios.scenario import (
 )
 from simulator.sealing import make_response_id, serialise_value
 from simulator.tokens import PromptCache, is_to_be_compacted
-from simulator.wire.events import apply_ending, build_stream, number_events
+from simulator.wire.events import build_stream, finish_output, number_events
 from simulator.wire.response import (
     PromptCount,
     SealContext,
@@ -53,6 +53,8 @@ from simulator.wire.response import (
 
 Body = Mapping[str, Any]
 Event = dict[str, Any]
+MODEL_OF_PROMPTS = "gpt-4o-mini"
+"""The model of every stored prompt; that of the recorded ones."""
 PATTERN_FAILURE = end_with_error_event(
     "server_error",
     "An error occurred while processing your request. You can retry your request, or "
@@ -246,7 +248,7 @@ class _ScenarioChoice:
 def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Replay]:
     """Return what a body asks or raise the first refusal it deserves."""
     check_body(body)
-    model = find_model(body["model"])
+    model = find_model(body.get("model", MODEL_OF_PROMPTS))
     if not asker.account.may_use(model.id):
         raise refuse_forbidden_model(asker.account.project, model.id)
     check_limits(body, model)
@@ -257,7 +259,7 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     items = parse_input(body.get("input") or [])
     stored = body.get("store") is not False
     check_items(items, stored)
-    check_namespaces(body, items)
+    check_namespaces(body, items, model)
     check_parts(items)
     context = (body.get("reasoning") or {}).get("context") or "auto"
     context = model.default_context if context == "auto" else context
@@ -309,4 +311,4 @@ def _build_final(reply: Reply, closed: Event, events: list[Event]) -> Event:
     """Return the response object as it stands at the end, or the error event."""
     if reply.ending.event == "error":
         return events[-1]
-    return {**closed, "output": apply_ending(closed["output"], reply.ending)}
+    return {**closed, "output": finish_output(closed["output"], reply.ending)}

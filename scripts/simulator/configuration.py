@@ -12,6 +12,7 @@ from typing import Any
 
 from simulator.models import ModelFacts
 from simulator.sealing import ForeignSeal, unseal_content
+from simulator.strictness import settle_format, settle_tool
 
 Body = Mapping[str, Any]
 Item = Mapping[str, Any]
@@ -39,6 +40,8 @@ class Configuration:
     declared: tuple[Tool, ...]
     appended: tuple[Tool, ...]
     """Tools of items, those that a compaction keeps among them."""
+    names_appended: bool
+    """Whether a call of an appended tool has a namespace."""
     choice: Any
     updated: bool
     """Whether an update is in force."""
@@ -75,9 +78,10 @@ class Configuration:
     def namespace_of(self, call: Item) -> str | None:
         """Return the namespace of a call of a tool that an item declares.
 
-        That such calls carry one is from reports (vercel/ai 15193, pydantic-ai 2.68.0);
-        that it is the tool's own name is assumed.
+        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra.
         """
+        if not self.names_appended:
+            return None
         kinds = CALL_KINDS.get(call["type"], ())
         names = {tool.get("name") for tool in self.appended if tool["type"] in kinds}
         return call.get("name") if call.get("name") in names else None
@@ -92,11 +96,13 @@ def read_configuration(body: Body, model: ModelFacts) -> Configuration:
     for update in updates:
         effort = (update.get("reasoning") or {}).get("effort") or effort
         format = (update.get("text") or {}).get("format") or format
+    appended = [tool for _, tools in list_appended(items) for tool in tools]
     return Configuration(
         effort=effort or model.default_effort,
-        format=format,
-        declared=tuple(body.get("tools") or ()),
-        appended=tuple(tool for _, tools in list_appended(items) for tool in tools),
+        format=settle_format(format),
+        declared=tuple(map(settle_tool, body.get("tools") or ())),
+        appended=tuple(map(settle_tool, appended)),
+        names_appended=model.names_appended_tools,
         choice=body.get("tool_choice"),
         updated=bool(updates),
     )

@@ -107,7 +107,9 @@ def _check_image(part: Part, path: str) -> None:
 def _check_file(part: Part, path: str) -> int:
     """Check one file; return how many bytes it brings.
 
-    Source: types of openai 3.54.0; the kinds of files and the words are assumed.
+    Source: types of openai 3.54.0; the words for a file of another kind are recorded.
+    Assumed: the other words, and which kinds these are, but for the recorded
+    `application/pdf`, `text/csv` and those of Office.
     """
     _read_single_source(part, path, ("file_data", "file_id", "file_url"))
     given = part.get("file_data")
@@ -117,13 +119,11 @@ def _check_file(part: Part, path: str) -> int:
         raise refuse_missing_parameter(f"{path}.filename")
     place = f"{path}.file_data"
     found = DATA_URL_PATTERN.match(given)
-    wanted = "a base64-encoded data URL with a supported MIME type (e.g. "
-    wanted += "'data:application/pdf;base64,SGVsbG8sIFdvcmxkIQ==')"
     if found is None:
-        raise _refuse_image(place, wanted, "a value without the 'data:' prefix")
+        raise _refuse_file(place, "a value without the 'data:' prefix")
     kind = found[1]
     if kind not in DOCUMENTS and not kind.startswith("text/"):
-        raise _refuse_image(place, wanted, f"unsupported MIME type '{kind}'")
+        raise _refuse_file(place, f"unsupported MIME type '{kind}'")
     content = _decode_data(found[3], place)
     if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
         raise Refusal(
@@ -151,6 +151,18 @@ def _decode_data(payload: str, place: str) -> bytes:
         raise _refuse_image(
             place, "base64-encoded data", "a value that is not"
         ) from None
+
+
+def _refuse_file(place: str, got: str) -> Refusal:
+    return Refusal(
+        f"Invalid file data: '{place}'. Expected a base64-encoded data URL with a valid "
+        "file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got "
+        f"{got}. Please see "
+        "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
+        "for supported file types.",
+        code="invalid_value",
+        param=place,
+    )
 
 
 def _refuse_image(place: str, wanted: str, got: str) -> Refusal:

@@ -36,6 +36,7 @@ NO_TOOL_USAGE = {
         "input_tokens": 0,
         "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
         "output_tokens": 0,
+        "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
         "total_tokens": 0,
     },
     "web_search": {"num_requests": 0},
@@ -56,7 +57,10 @@ class PromptCount:
 def open_response(
     asked: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
 ) -> Item:
-    """Return a response in progress that echoes the request."""
+    """Return a response in progress that echoes the request.
+
+    The fields and their defaults are those of recorded responses of summer 2026.
+    """
     body = asked.body
     opened: Item = {
         "id": make_response_id(key),
@@ -64,32 +68,39 @@ def open_response(
         "created_at": int(now),
         "status": "queued" if body.get("background") else "in_progress",
         "background": body.get("background") is True,
+        "billing": {"payer": "developer"},
         "completed_at": None,
         "error": None,
+        "frequency_penalty": 0.0,
         "incomplete_details": None,
         "instructions": body.get("instructions"),
         "max_output_tokens": body.get("max_output_tokens"),
         "max_tool_calls": body.get("max_tool_calls"),
         "metadata": body.get("metadata") or {},
         "model": asked.model.snapshot or asked.model.id,
+        "moderation": None,
         "output": [],
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
-        "prompt_cache_retention": body.get("prompt_cache_retention"),
+        "prompt_cache_retention": _retention(asked),
         "reasoning": _reasoning(asked),
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": read_tier(body),
-        "temperature": body.get("temperature", 1.0),
+        "store": body.get("store") is not False,
+        "temperature": _or_default(body.get("temperature"), 1.0),
         "text": _text(asked),
         "tool_choice": body.get("tool_choice") or "auto",
-        "tools": list(body.get("tools") or []),
+        "tools": list(asked.configuration.declared),
         "top_logprobs": body.get("top_logprobs") or 0,
-        "top_p": body.get("top_p", 1.0),
+        "top_p": _or_default(body.get("top_p"), asked.model.default_top_p),
         "truncation": body.get("truncation") or "disabled",
         "usage": None,
         "user": body.get("user"),
     }
+    if asked.model.series >= (6, 0):
+        opened["access_programs"] = None
     if asked.model.binds_reasoning_to_prefix:
         opened["input_transformations"] = [dict(one) for one in removed]
     return {**opened, **_diagnostics(body)}
@@ -131,11 +142,28 @@ def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
     }
 
 
+def _or_default(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _retention(asked: ValidRequest) -> str:
+    given: str | None = asked.body.get("prompt_cache_retention")
+    return given or asked.model.default_retention
+
+
 def _reasoning(asked: ValidRequest) -> Item:
+    if not asked.model.reasons:
+        return {"context": None, "effort": None, "summary": None}
     given = asked.body.get("reasoning") or {}
+    context = given.get("context") or "auto"
     summary = given.get("summary")
-    shown = "detailed" if summary == "auto" else summary
-    return {**given, "effort": asked.effort, "summary": shown}
+    return {
+        **given,
+        "context": asked.model.default_context if context == "auto" else context,
+        "effort": asked.effort,
+        "mode": given.get("mode") or "standard",
+        "summary": "detailed" if summary == "auto" else summary,
+    }
 
 
 def _text(asked: ValidRequest) -> Item:
@@ -157,9 +185,9 @@ def _diagnostics(body: Mapping[str, Any]) -> Item:
 
 
 FIRST_PHASE_VERSION = (5, 3)
-# Items that have no status of their own on the wire.
+# Items that have no status of their own on the wire; recorded.
 STATELESS = (
-    *("reasoning", "compaction", "custom_tool_call", "configuration_update"),
+    *("reasoning", "compaction", "configuration_update"),
     *("mcp_list_tools", "mcp_approval_request"),
 )
 INCLUDE_FIELDS = {

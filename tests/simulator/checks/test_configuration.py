@@ -110,7 +110,8 @@ async def test_an_update_holds_from_its_place_on(client: Any) -> None:
     heard = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
 
     assert heard.body["reasoning"]["effort"] == "low"
-    assert heard.body["text"]["format"] == JSON
+    settled = {**JSON, "description": None, "strict": True}
+    assert heard.body["text"]["format"] == settled
 
 
 async def test_an_effort_of_none_ends_the_reasoning(client: Any) -> None:
@@ -184,10 +185,10 @@ async def test_tools_that_are_refused(
 
 
 @pytest.mark.parametrize("model", [SOL, LAST])
-async def test_an_added_tool_is_called_with_its_namespace(
+async def test_a_call_of_an_added_tool_has_no_namespace(
     client: Any, model: str
 ) -> None:
-    """The call is refused without it, and nothing before is lost."""
+    """It goes back without one, or with its tool's name; nothing before is lost."""
     first = await client.ask([LONG], model=model)
     asked = {"role": "user", "content": "sim:tool"}
     items = [LONG, *bare(first.body["output"]), added(function()), asked]
@@ -195,17 +196,32 @@ async def test_an_added_tool_is_called_with_its_namespace(
     heard = await client.ask(items, **more)
     *before, call = bare(heard.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
-    named = await client.ask([*items, *before, call, output], **more)
-    without = {key: one for key, one in call.items() if key != "namespace"}
-    error = await refused(client, [*items, *before, without, output], **more)
+    again = await client.ask([*items, *before, call, output], **more)
+    named = {**call, "namespace": "look_up"}
+    await client.ask([*items, *before, named, output], **more)
 
-    assert call["namespace"] == "look_up"
-    assert "I called `look_up`" in named.text
-    assert not named.body.get("input_transformations")
-    assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
-    assert error["param"] == f"input[{len(items) + len(before)}].namespace"
+    assert "namespace" not in call
+    assert "I called `look_up`" in again.text
+    assert not again.body.get("input_transformations")
     known = heard.body["usage"]["input_tokens_details"]["cached_tokens"]
     assert known > 0.9 * first.body["usage"]["input_tokens"]
+
+
+async def test_an_older_model_names_the_namespace_of_an_added_tool(
+    client: Any,
+) -> None:
+    """The call is refused without it."""
+    items = [added(function()), {"role": "user", "content": "sim:tool"}]
+    heard = await client.ask(items, model="gpt-5.4")
+    *before, call = bare(heard.body["output"])
+    output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
+    await client.ask([*items, *before, call, output], model="gpt-5.4")
+    without = {key: one for key, one in call.items() if key != "namespace"}
+    error = await refused(client, [*items, *before, without, output], model="gpt-5.4")
+
+    assert call["namespace"] == "look_up"
+    assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
+    assert error["param"] == f"input[{len(items) + len(before)}].namespace"
 
 
 @pytest.mark.parametrize("scenario", ["tool", "code", "hidden-tool"])
@@ -275,7 +291,7 @@ async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) 
     text = {"format": {"type": "text"}}
     assert output[1] == update("high") | {"text": text}
     assert heard.body["reasoning"]["effort"] == "high"
-    assert heard.body["output"][-1]["namespace"] == "look_up"
+    assert heard.body["output"][-1]["name"] == "look_up"
     assert heard.body["input_transformations"] == []
     assert (await client.post(again)).status == 400
 
