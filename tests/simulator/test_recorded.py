@@ -50,9 +50,9 @@ CODE = {
     "code": "1",
     "container_id": "cntr_1",
 }
-FOUND = {"tools": [DEFERRED, {"type": "tool_search"}], "model": "gpt-5.4"}
+FOUND: dict[str, Any] = {"tools": [DEFERRED, {"type": "tool_search"}], "model": "gpt-5.4"}
 PICTURE = {"type": "input_image", "image_url": PIXEL}
-ACCEPTED = {
+ACCEPTED: dict[str, dict[str, Any]] = {
     "a function without strict (23)": {"tools": [FUNCTION]},
     "a picture without detail (264)": {"input": [{**USER, "content": [PICTURE]}]},
     "client_metadata (325)": {"client_metadata": {"x-installation": "1"}},
