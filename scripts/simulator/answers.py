@@ -40,7 +40,7 @@ from simulator.scenarios.scenario import (
 )
 from simulator.sealing import make_response_id, serialise_value
 from simulator.tokens import PromptCache, is_to_be_compacted
-from simulator.wire.events import build_stream, finish_output, number_events
+from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
     PromptCount,
     SealContext,
@@ -311,4 +311,4 @@ def _build_final(reply: Reply, closed: Event, events: list[Event]) -> Event:
     """Return the response object as it stands at the end, or the error event."""
     if reply.ending.event == "error":
         return events[-1]
-    return {**closed, "output": finish_output(closed["output"], reply.ending)}
+    return {**closed, "output": apply_ending(closed["output"], reply.ending)}

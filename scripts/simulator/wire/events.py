@@ -247,7 +247,7 @@ def apply_ending(items: Sequence[Item], ending: Ending) -> list[Item]:
 
 
 def finish_output(items: Sequence[Item], ending: Ending) -> list[Item]:
-    """Return the items of the final response object.
+    """Return the items of the response object that ends a stream.
 
     Their encrypted content is written anew: it differs from that of
     `response.output_item.done`, and both are accepted again (recorded: 15 of 15).
