@@ -67,7 +67,7 @@ def test_commentary_and_joined_summaries_are_no_difference() -> None:
 
 def test_an_early_end_is_a_failure_to_a_plain_client() -> None:
     """It has no error, but a reason of its own to finish."""
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"choices": [{"delta": {"content": "Hi"}, "finish_reason": None}]},
         {"choices": [{"delta": {}, "finish_reason": "length"}]},
     ]

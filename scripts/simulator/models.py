@@ -86,12 +86,15 @@ class ModelFacts:
 
     @property
     def default_retention(self) -> str:
-        """The ``prompt_cache_retention`` in force when none is asked for; recorded."""
+        """The ``prompt_cache_retention`` in force when none is asked for.
+
+        Recorded, but for gpt-5.1.
+        """
         return "24h" if self.series >= (5, 2) else "in_memory"
 
     @property
     def default_top_p(self) -> float:
-        """The ``top_p`` in force when none is asked for; recorded."""
+        """The ``top_p`` in force when none is asked for; recorded, but for gpt-5.1."""
         return 0.98 if self.series >= (5, 2) else 1.0
 
     @property
