@@ -11,13 +11,11 @@ it imports; the last one has the class Filter.
 """
 
 import asyncio
-import gc
 import hashlib
 import json
 import math
 import random
 import re
-import secrets
 import time
 from asyncio import timeout
 from base64 import b64encode
@@ -25,6 +23,7 @@ from collections.abc import (
     AsyncGenerator,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -39,11 +38,10 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
-from itertools import islice
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -244,10 +242,7 @@ def as_text(value: object) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
-#
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
+# Time and chance: what a test has to replace.
 # --------------------------------------------------------------------------------------
 
 
@@ -271,85 +266,16 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
 def hex_digest(text: str) -> str:
     """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-"""Entries from which on the work takes so long that others would notice it."""
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    if size > _LARGE:
-        return await asyncio.to_thread(pause_collection, work)
-    return work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -371,21 +297,36 @@ def new_ulid() -> str:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -393,9 +334,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -523,22 +464,40 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -818,6 +777,12 @@ class Endpoint:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
@@ -1003,6 +968,400 @@ def entra_scope(endpoint: Endpoint) -> str:
     if endpoint.is_azure:
         cloud = endpoint.host.rpartition(".azure.")[2]
     return f"https://cognitiveservices.azure.{cloud}/.default"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endings
+#
+# How a run can end, and the sentence for each ending.
+#
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for. No text of the server is shown, because it may quote a key or a prompt.
+# --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
+
+_PICTURE = (
+    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
+    "other words."
+)
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to look at its billing."
+)
+_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
+_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_RATE_LIMIT = (
+    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+)
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT_CODES = frozenset(
+    {
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
+    }
+)
+"""Codes of refusals of an image."""
+
+SENTENCES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
+        "": "The answer is not complete{code}. Ask to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "server_is_overloaded": _OVERLOADED,
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": _POLICY,
+        "bio_policy": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
+        "data_residency_mismatch": "This model is not served in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
+        "": "The model's server reported an error{code}. Try again.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, or is no longer there, "
+        "or this API key may not use it. Choose another model.",
+        "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
+        "403": "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key's project.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
+        "413": "This chat is too large for the model's server. Start a new chat, or "
+        "leave out large files and pictures.",
+        "429": _RATE_LIMIT,
+        "503": _OVERLOADED,
+        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
+        "": "The model's server refused the request with HTTP {status}{code}{param}. "
+        "An administrator finds the details in the log.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. " + _CONTINUE,
+    },
+    "unreadable": {
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
+    },
+    "malformed": {
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer. " + _CONTINUE,
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request and then said nothing for too "
+        "long. Try again, perhaps with less effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+    },
+    "total_timeout": {
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
+    },
+}
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
+
+
+class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
+    kind: str
+    code: str | None = None
+    sentence: str = ""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the person asked for."""
+        return self.kind != "completed"
+
+    def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
+        before, _, rest = self.sentence.partition(_ARRIVED)
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
+
+def _usual_ending(kind: str) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
+COMPLETED = Ending("completed")
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
+
+ASKED_MODEL = "this model"
+"""Stands in a sentence for the id that was asked for, until a run puts it in."""
+
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
+    code = api_word(reason)
+    return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
+
+
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
+
+
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+"""Kind and word of the sentence; `-` stands for the exception's own."""
+
+
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
+
+
+def _code(error: ApiError) -> str | None:
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
+
+
+def failure_sentence(error: ApiError) -> str:
+    """Return the sentence for an error after the request was accepted."""
+    if error.status:
+        return refusal_sentence(error.status, error)
+    return _sentence("failed", error)
+
+
+def refusal_sentence(status: int, error: ApiError) -> str:
+    """Return the sentence for an HTTP status of 300 or more."""
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.names_a_place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+
+
+def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+
+
+def _sentence(kind: str, error: ApiError) -> str:
+    sentences = SENTENCES[kind]
+    words = (word for word in _words(error) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (
+        r"maximum context length|context (size|window)|ContextWindow"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _words(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
+
+
+def _shown(word: str | None, form: str = " ({})") -> str:
+    return form.format(word) if api_word(word) else ""
+
+
+def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
+    known = any(word in sentences for sentences in SENTENCES.values())
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -2385,6 +2744,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -2446,12 +2816,46 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions."""
+    """Return `items` from the last compaction on, behind instructions and added tools.
+
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*instructions, *items[indexes[-1] :]]
+    waiting = _waiting_items(items[:start])
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -2484,6 +2888,21 @@ def content_parts(content: object) -> list[Item]:
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -2519,6 +2938,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -2930,11 +3374,12 @@ async def user_groups(user_id: str) -> set[str]:
 
     Open WebUI has groups inside of groups from 0.12 on.
     """
-    groups = _host_name("models.groups", "Groups")
-    knows = signature(groups.get_groups_by_member_id).parameters.keys()
-    above = dict.fromkeys(knows & {"include_inherited"}, True)
-    found = await groups.get_groups_by_member_id(user_id, **above)
-    return {name for group in found for name in (group.id, group.name)}
+    read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    if "include_inherited" in signature(read_groups).parameters:
+        groups = await read_groups(user_id, include_inherited=True)
+    else:
+        groups = await read_groups(user_id)
+    return {group.id for group in groups} | {group.name for group in groups}
 
 
 async def has_group(name: str) -> bool:
@@ -2971,10 +3416,11 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
     open_session = _host_name("internal.db", "get_async_db")
+    rows: list[Any] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
-            done = await session.execute(text(sql.format(schema=prefix)), values)
-        rows = list(done.all()) if done.returns_rows else []
+            result = await session.execute(text(sql.format(schema=prefix)), values)
+            rows = list(result.all()) if result.returns_rows else []
         await session.commit()
     return rows
 
@@ -3010,8 +3456,11 @@ _ASKS_NEXT = (
 )
 _OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
+"""How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
-_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
+_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
+_ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
+"""Another account may have a higher limit; for other requests the server is not down."""
 
 
 class EndpointEntry(BaseModel):
@@ -3035,7 +3484,8 @@ class EndpointEntry(BaseModel):
     @property
     def is_complete(self) -> bool:
         """Whether it has a key, or needs none; raises InvalidRequest for its address."""
-        return bool(self.at("").host and (self.auth == "entra_id" or self.key))
+        has_secret = self.auth == "entra_id" or bool(self.key)
+        return has_secret and bool(self.at("").host)
 
     @property
     def key(self) -> str:
@@ -3044,8 +3494,11 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_named = any(fnmatchcase(m, one) for m in models for one in self.models)
-        return is_named and bool(not self.groups or {*groups}.intersection(self.groups))
+        is_for_model = any(
+            fnmatchcase(model, pattern) for model in models for pattern in self.models
+        )
+        is_for_user = not self.groups or any(name in groups for name in self.groups)
+        return is_for_model and is_for_user
 
     def at(self, base_url: str) -> Endpoint:
         """Return its server and account; `base_url` is that of the valves."""
@@ -3066,10 +3519,12 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     Such an entry may keep chats from a server, so it is not passed over.
     """
     try:
-        entries = [*map(EndpointEntry.model_validate, load_json(text.strip() or "[]"))]
-        return entries if all(one.is_complete for one in entries) else None
+        rows = load_json(text.strip() or "[]")
+        entries = [EndpointEntry.model_validate(row) for row in rows]
+        are_complete = all(entry.is_complete for entry in entries)
     except (ValueError, TypeError, InvalidRequest):
         return None
+    return entries if are_complete else None
 
 
 class EndpointChoice:
@@ -3098,29 +3553,35 @@ class EndpointChoice:
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
-        if self._reads(self._entries[0], host, owner):
+        chosen, *others = self._entries
+        if self._reads(chosen, host, owner):
             return False
-        for one in self._entries[1:]:
-            if not self._is_down(one) and self._reads(one, host, owner):
-                self._entries.remove(one)
-                self._entries.insert(0, one)
+        for entry in others:
+            if self._reads(entry, host, owner) and not self._is_down(entry):
+                self._entries.remove(entry)
+                self._entries.insert(0, entry)
                 return True
         return False
 
     def lost_reasoning_notice(self, host: str, owner: str) -> str:
-        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
-        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        can_read = self._reads(self._entries[0], host, owner)
+        return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
-        would be the same anywhere.
+        would be the same anywhere, and what was stopped for its safety must go on
+        nowhere else.
         """
-        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
-        if is_down or status in (401, 429) or status >= 500:
+        if code in SAFETY_STOPS:
+            return ""
+        is_missing = code == "model_not_found" or status in (403, 404)
+        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
+        if _is_down(kind, code, status):
             self._note_failure(self._entries[0].at(self._base_url).account())
-        elif status not in (403, 404) and code != "model_not_found":
+        elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
             return ""
@@ -3140,8 +3601,20 @@ class EndpointChoice:
         return monotonic_seconds() < self._down.get(account, 0)
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
-        here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
+        """Say whether an entry can read what a server and an account encrypted."""
+        endpoint = entry.at(self._base_url)
+        return host in ("", endpoint.host) and owner in (
+            "",
+            endpoint.reasoning_scope_id(),
+        )
+
+
+def _is_down(kind: str, code: str | None, status: int) -> bool:
+    """Say whether other requests to the same account would fail as well."""
+    if code in _ABOUT_ONE_REQUEST:
+        return False
+    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
+    return is_failing or status in (401, 429) or status >= 500
 
 
 async def choose_endpoints(
@@ -3151,7 +3624,8 @@ async def choose_endpoints(
 
     A user's own key goes to the address of the valves alone.
     """
-    entries, base_url = read_endpoints(text), str(facts.get("base_url"))
+    entries = read_endpoints(text)
+    base_url = str(facts.get("base_url"))
     if entries is None:
         choice = EndpointChoice([], base_url, down)
         choice.problem = _UNREADABLE
@@ -3160,11 +3634,11 @@ async def choose_endpoints(
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else ()
+    groups = await user_groups(user_id) if has_groups else set[str]()
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
-    found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, base_url, down) if found else None
+    usable = [entry for entry in entries if entry.is_for(groups, names)]
+    return EndpointChoice(usable, base_url, down) if usable else None
 
 
 # --------------------------------------------------------------------------------------
@@ -3207,32 +3681,51 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     """
     if not text.strip():
         return None, ""
-    try:
-        rows = load_json(text)
-    except ValueError:
-        rows = None
-    rules = [_read_rule(row) for row in (rows if isinstance(rows, list) else [rows])]
-    unread = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
-    if not unread:
+    rules = [_read_rule(row) for row in _read_rows(text)]
+    places = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
+    if not places:
         return rules, ""
+    named = ", ".join(places[:_MAX_NAMED])
     return rules, (
-        f"Rule {', '.join(unread[:9])} of USER_LIMITS_JSON cannot be read, so users that "
-        "it names get no answers. An administrator has to correct it in the valves of "
-        'the filter, for example `[{"role": "user", "money": 5, "per": "month"}]`.'
+        f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
+        "answers. An administrator has to correct it in the valves of the filter, for "
+        'example `[{"role": "user", "money": 5, "per": "month"}]`.'
     )
 
 
+_MAX_NAMED = 9
+
+
+def _read_rows(text: str) -> list[object]:
+    """Return the entries of a JSON list; what is none is one entry, which is no rule."""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        return [None]
+    return rows if isinstance(rows, list) else [rows]
+
+
 def _read_rule(row: object) -> LimitRule:
+    """Return a rule; an amount without a period cannot be read."""
     try:
         rule = LimitRule.model_validate(row)
-        if rule.per or (rule.money is None and rule.tokens is None):
-            return rule
     except ValidationError:
-        pass
-    given = as_mapping(row)
-    named = {k: v for k in ("user", "group") if isinstance(v := given.get(k), str)}
-    role = given["role"] if given.get("role") in ("user", "admin") else ""
-    return LimitRule.model_validate({**named, "role": role, "unreadable": True})
+        return _unreadable_rule(as_mapping(row))
+    has_amount = rule.money is not None or rule.tokens is not None
+    if has_amount and not rule.per:
+        return _unreadable_rule(as_mapping(row))
+    return rule
+
+
+def _unreadable_rule(given: JsonObject) -> LimitRule:
+    """Return a rule that closes the server for those whom it surely names."""
+    user, group, role = given.get("user"), given.get("group"), given.get("role")
+    return LimitRule(
+        user=user if isinstance(user, str) else "",
+        group=group if isinstance(group, str) else "",
+        role=role if role in ("user", "admin") else "",
+        unreadable=True,
+    )
 
 
 def rules_of(
@@ -3242,14 +3735,16 @@ def rules_of(
     role: str,
 ) -> list[LimitRule]:
     """Return the rules that name a user, who has these `names` and is in `groups`."""
-    found = list[LimitRule]()
+    own_names = {name.lower() for name in names}
+    own_rules: list[LimitRule] = []
     for rule in rules:
-        is_named = rule.user.lower() in ("", *map(str.lower, names))
-        if is_named and rule.group in ("", *groups) and rule.role in ("", role):
-            found.append(rule)
+        is_user = not rule.user or rule.user.lower() in own_names
+        is_member = not rule.group or rule.group in groups
+        if is_user and is_member and rule.role in ("", role):
+            own_rules.append(rule)
             if rule.last:
                 break
-    return found
+    return own_rules
 
 
 PERIODS = {"day": "today", "week": "this week", "month": "this month"}
@@ -3258,9 +3753,12 @@ PERIOD_DAYS = {"day": 1, "week": 7, "month": 31}
 
 def period_start(per: str, today: date) -> date:
     """Return the first day of the period that `today` is in."""
-    if per == "month":
-        return today.replace(day=1)
-    return today - timedelta(today.weekday() if per == "week" else 0)
+    match per:
+        case "month":
+            return today.replace(day=1)
+        case "week":
+            return today - timedelta(today.weekday())
+    return today
 
 
 def next_start(per: str, today: date) -> date:
@@ -3368,8 +3866,11 @@ class UsageTable:
             del self._due[next(iter(self._due))]
 
     async def _write(self) -> None:
+        """Write what is due, until nothing is or the database refuses it."""
         while self._due:
-            rows = sorted(self._due.values())  # servers never wait crosswise
+            rows = sorted(
+                self._due.values()
+            )  # in one order: servers never wait crosswise
             self._due = {}
             self.problem = ""
             try:
@@ -3396,7 +3897,13 @@ class UsageTable:
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
+        return [_read_row(row) for row in found] + due
+
+
+def _read_row(row: Sequence[Any]) -> UsageRow:
+    """Return a row of the table; sums of PostgreSQL are decimals."""
+    user_id, day, model, *counts = row
+    return UsageRow(user_id, day, model, *(int(count) for count in counts))
 
 
 # --------------------------------------------------------------------------------------
@@ -3409,17 +3916,31 @@ class UsageTable:
 # --------------------------------------------------------------------------------------
 
 
-_COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
-_MOST_SHOWN, _MOST_LISTED = 100, 5000
+_COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
+_USUAL_DAYS = 30
+_MAX_SHOWN = 100
+"""Lines of the table of all users."""
+_MAX_LISTED = 5000
+"""Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
-def read_command(words: str) -> tuple[int, bool] | None:
-    """Return the days that a `/usage` asks for, and whether as CSV; else None."""
-    found = _COMMAND.fullmatch(words)
-    return (int(found[1] or 30), bool(found[2])) if found else None
+class UsageCommand(NamedTuple):
+    """What a `/usage` asks for."""
+
+    days: int = _USUAL_DAYS
+    as_csv: bool = False
+
+
+def read_command(text: str) -> UsageCommand | None:
+    """Return what a `/usage` asks for; None for other texts."""
+    match = _COMMAND.fullmatch(text)
+    if match is None:
+        return None
+    days = int(match["days"] or _USUAL_DAYS)
+    return UsageCommand(days, as_csv=match["csv"] is not None)
 
 
 class UsageReport:
@@ -3432,24 +3953,26 @@ class UsageReport:
         self._today = today
 
     async def lines(
-        self, days: int, as_csv: bool, left: Sequence[str]
+        self, command: UsageCommand, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
-        """Yield the lines of the answer; raises what the database raises."""
-        own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
-        own += map(_sums, (await self._own_rows()).items())
-        yield "\n".join(map(_line, own))
+        """Yield the lines of the answer; raises what the database raises.
+
+        `left` are the lines about what the user may still use.
+        """
+        groups = await self._own_rows()
+        own = [_sums(name, rows) for name, rows in groups.items()]
+        yield _table(("Your use (UTC)", *_SUMS), own)
         yield "".join(f"\n- {line}" for line in left)
         if self._user.get("role") != "admin":
             return
-        since = (self._today - timedelta(days - 1)).isoformat()
-        rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
-        cells: list[_Cells] = [(f"All users since {since}", *_SUMS), _RULE]
-        cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
-        if as_csv:
-            del cells[1]
-            yield "\n".join(["```csv", *(map(_csv_line, cells)), "```"])
+        since = (self._today - timedelta(command.days - 1)).isoformat()
+        rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
+        head = (f"All users since {since}", *_SUMS)
+        every = [_sums(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        if command.as_csv:
+            yield _csv(head, every)
         else:
-            yield "\n".join(map(_line, cells[: _MOST_SHOWN + 2]))
+            yield _table(head, every[:_MAX_SHOWN])
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -3467,12 +3990,28 @@ class UsageReport:
 _Cells = Sequence[str | int]
 
 
-def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
+def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
-    name, rows = group
-    columns = zip(*(row[3:] for row in rows), strict=True)
-    *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
-    return name, f"{money / 1e6:.4f}", *counts
+    dollars = sum(row.money for row in rows) / 1_000_000
+    return (
+        name,
+        f"{dollars:.4f}",
+        sum(row.requests for row in rows),
+        sum(row.input for row in rows),
+        sum(row.cached for row in rows),
+        sum(row.output for row in rows),
+    )
+
+
+def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(_line(cells) for cells in (head, _RULE, *rows))
+
+
+def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return CSV in a block of code."""
+    lines = [_csv_line(cells) for cells in (head, *rows)]
+    return "\n".join(["```csv", *lines, "```"])
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
@@ -3499,9 +4038,19 @@ def _csv_line(cells: _Cells) -> str:
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
+_MICRO = 1_000_000
+"""The table holds millionths of a US dollar."""
 _HOSTED_TYPES = (
-    *("web_search", "file_search", "code_interpreter", "image_generation", "mcp"),
-    *("shell", "local_shell", "apply_patch", "computer", "programmatic_tool_calling"),
+    "web_search",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "local_shell",
+    "apply_patch",
+    "computer",
+    "programmatic_tool_calling",
 )
 """Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
@@ -3511,13 +4060,17 @@ _NO_PRICE = (
     "Your use is limited in money, and the price of {} is not known. An administrator "
     "has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
+_NO_EFFORT = "This model has no effort that you may use. Choose another."
 
 
 class _Budget(NamedTuple):
+    """What a rule allows in its period, and what of it is used."""
+
     rule: LimitRule
-    most: float
+    limit: float
     used: float
-    text: Callable[[float], str]
+    as_text: Callable[[float], str]
+    """Says an amount: dollars or tokens."""
 
 
 @dataclass
@@ -3535,7 +4088,8 @@ class UserLimits:
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
-    is_given_model: bool = False
+    """Why no effort of the model may be used, once that is known."""
+    has_given_model: bool = False
     """Whether an administrator chose the model: the one for tasks."""
 
     @property
@@ -3550,6 +4104,7 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
+        """Whether the call costs the administrator: a user's own key does not."""
         return self.table is not None and not self.facts.get("has_own_key")
 
     @property
@@ -3562,86 +4117,97 @@ class UserLimits:
 
         `model` is the API's name, with `-pro` for the mode.
         """
-        if not self.is_admin and any(r.unreadable for r in self.rules):
+        if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        return self._used_up(1) or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._model_refusal(model)
 
-    def _wrong_model(self, model: str) -> str:
-        """Return why a model is not allowed.
+    def _model_refusal(self, model: str) -> str:
+        """Return why a model is not allowed, or nothing.
 
         A caller who asks for the mode pro has another model than the listed one.
         """
-        names, listed = [model.lower()], str(self.facts.get("model"))
+        if self.has_given_model:
+            return ""
+        listed = str(self.facts.get("model"))
         resolved = resolve_model(listed)
+        names = [model.lower()]
         if resolved.pro or model != f"{resolved.id}-pro":
             names.append(listed.lower())
-        for known in () if self.is_given_model else self._lists("models"):
-            if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
-                listed = ", ".join(known) or "none"
-                return f"{model} is not for you. You may use: {listed}."
+        for patterns in self._allowed("models"):
+            if not _matches(names, patterns):
+                allowed = ", ".join(patterns) or "none"
+                return f"{model} is not available to you. You may use: {allowed}."
         return ""
 
-    def _lists(self, name: str) -> list[list[str]]:
+    def _allowed(self, name: Literal["models", "efforts", "tools"]) -> list[list[str]]:
         """Return what each rule allows of something, if it limits that."""
-        lists = (getattr(rule, name) for rule in self.rules)
-        return [one for one in lists if one is not None]
+        values: Iterable[list[str] | None] = (
+            getattr(rule, name) for rule in self.rules
+        )
+        return [value for value in values if value is not None]
 
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
-        tools = self._lists("tools")
-        return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
+        allowed = self._allowed("tools")
+        return [kind for kind in _HOSTED_TYPES if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
 
-        It is the next lower one of those that the model knows, in their order.
+        It is the next lower one of those that the model knows, in their order; else the
+        lowest that is allowed. An effort that the model does not know counts as the
+        highest.
         """
-        allowed = self._lists("efforts")
-        usable = [one for one in known if all(one in some for some in allowed)]
+        allowed = self._allowed("efforts")
+        usable = [effort for effort in known if _is_in_all(effort, allowed)]
         if not known or not allowed or asked in usable:
             return ""
         if not usable:
-            self.refused = "This model has no effort that you may use. Choose another."
+            self.refused = _NO_EFFORT
             return ""
-        rank = [*known, asked].index
-        lower = [one for one in usable if rank(one) < rank(asked)]
+        place = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < place]
         return lower[-1] if lower else usable[0]
 
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
         """Count responses (see `Account.count_responses`)."""
-        if self._counts and self.table and counts[0]:
+        requests = counts[0]
+        if self._counts and self.table and requests:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
-            row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
+            money = round((cost or 0) * _MICRO)
+            row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
             self.table.add(row)
         return self._used_up(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
-        for rule in self.rules if self._counts else ():
+        """Yield what each rule limits; nothing where the call is not counted."""
+        if not self._counts:
+            return
+        for rule in self.rules:
             start = period_start(rule.per, self.today).isoformat()
             rows = [row for row in self.rows if row.day >= start]
             if rule.money is not None:
-                used = sum(row.money for row in rows) / 1e6
-                yield _Budget(rule, rule.money, used, format_money)
+                money = sum(row.money for row in rows) / _MICRO
+                yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
-                used = sum(row.input + row.output for row in rows)
-                yield _Budget(rule, rule.tokens, used, "{:,.0f} tokens".format)
+                tokens = sum(row.input + row.output for row in rows)
+                yield _Budget(rule, rule.tokens, tokens, _format_tokens)
 
     def _used_up(self, share: float) -> str:
-        """Return the sentence about a limit that is reached; the longest one counts."""
-        reached = [one for one in self._budgets() if one.used >= one.most * share]
+        """Return the message about a limit that is reached; the longest one counts."""
+        reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
-        longest = max(reached, key=lambda one: PERIOD_DAYS[one.rule.per])
-        rule, most, used, text = longest
+        rule, limit, used, as_text = max(reached, key=_budget_days)
         return (
-            f"Your limit of {text(most)} a {rule.per} is used up: {text(used)} so far. "
-            f"It begins anew on {next_start(rule.per, self.today)} at 00:00 UTC."
+            f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
+            f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
         )
 
     def notices(self) -> list[str]:
@@ -3649,24 +4215,48 @@ class UserLimits:
 
         The last one is read by all: what is left, if a rule wants it shown.
         """
-        uncounted = self.table.problem if self.table else ""
-        problems = (*self.problems, uncounted) if self.is_admin else ()
-        return [*filter(None, problems), *self._left(all_rules=False)]
+        problems: list[str] = []
+        if self.is_admin:
+            problems += self.problems
+            problems += [self.table.problem] if self.table else []
+        found = [problem for problem in problems if problem]
+        return found + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
-        return [
-            f"{text(max(0, most - used))} of {text(most)} left {PERIODS[rule.per]}"
-            for rule, most, used, text in self._budgets()
-            if rule.show or all_rules
-        ]
+        """Return a line for each limit: of all, or of those that are to be shown."""
+        lines: list[str] = []
+        for rule, limit, used, as_text in self._budgets():
+            if rule.show or all_rules:
+                left = as_text(max(0, limit - used))
+                lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
+        return lines
 
     def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""
-        asked = read_command(text) if self.table else None
-        if asked is None or self.table is None:
+        if self.table is None:
+            return None
+        command = read_command(text)
+        if command is None:
             return None
         report = UsageReport(self.table, self._user, self.today)
-        return report.lines(*asked, self._left(all_rules=True))
+        return report.lines(command, self._left(all_rules=True))
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Say whether one of the names, in small letters, fits one of the patterns."""
+    return any(fnmatchcase(n, p.lower()) for n in names for p in patterns)
+
+
+def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
+    return all(word in allowed for allowed in lists)
+
+
+def _format_tokens(amount: float) -> str:
+    return f"{amount:,.0f} tokens"
+
+
+def _budget_days(budget: _Budget) -> int:
+    return PERIOD_DAYS[budget.rule.per]
 
 
 async def read_user_limits(
@@ -3676,21 +4266,30 @@ async def read_user_limits(
 
     Raises what the host's database raises.
     """
-    every, problem = read_limits(text)
-    if every is None:
+    every_rule, problem = read_limits(text)
+    if every_rule is None:
         return UserLimits(facts=facts)
     user, today = facts.get("user") or {}, utc_today()
-    user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
-    groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
-    rules = rules_of(every, names, groups, str(user.get("role")))
-    rows = list[UsageRow]()
+    user_id = str(user.get("id"))
+    names = {user_id, str(user.get("email"))}
+    has_groups = any(rule.group for rule in every_rule)
+    groups = await user_groups(user_id) if has_groups else set[str]()
+    rules = rules_of(every_rule, names, groups, str(user.get("role")))
+    rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    given = await _is_given_model(str(facts.get("task") or ""))
-    return UserLimits(rules, rows, facts, table, [problem], today, is_given_model=given)
+    return UserLimits(
+        rules,
+        rows,
+        facts,
+        table,
+        [problem],
+        today,
+        has_given_model=await _has_given_model(str(facts.get("task") or "")),
+    )
 
 
-async def _is_given_model(task: str) -> bool:
+async def _has_given_model(task: str) -> bool:
     """Say whether the host does a task with the model that an administrator chose.
 
     Without one, and to merge answers, it takes the model that the client names.
@@ -3710,12 +4309,13 @@ async def _is_given_model(task: str) -> bool:
 
 
 _SCOPE = "openai_responses_manifold"
-_LONGEST = 100
+_MAX_NAME = 100
+"""Characters of a name that is exported."""
 _WORD = re.compile(r"[\w.-]{1,60}", re.ASCII)
-_MOST_WORDS = 50
-"""Words of servers that are told apart: each is a series of its own in a database."""
+_MAX_WORDS = 50
+"""Words of servers that are kept apart: each is a series of its own in a database."""
 _OTHER = "_OTHER"
-"""The conventions' word for all that are not told apart."""
+"""The conventions' word for all others."""
 
 _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
@@ -3737,11 +4337,11 @@ def _exported(name: str) -> str:
     One with half a character (a lone surrogate) would end the export of all spans that
     wait with it, those of others too.
     """
-    return name[:_LONGEST].encode("utf-8", "replace").decode()
+    return name[:_MAX_NAME].encode("utf-8", "replace").decode()
 
 
 class ServerWords:
-    """The words of servers that are told apart, for all calls of the pipe."""
+    """The words of servers that are kept apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
         """Know none yet."""
@@ -3749,8 +4349,9 @@ class ServerWords:
 
     def known(self, word: str) -> str:
         """Return a word, or that for all others if there are too many."""
-        is_new = word not in self._known
-        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+        if word in self._known:
+            return word
+        if not _WORD.fullmatch(word) or len(self._known) >= _MAX_WORDS:
             return _OTHER
         self._known.add(word)
         return word
@@ -3761,16 +4362,14 @@ class Telemetry:
 
     def __init__(self, facts: JsonObject, words: ServerWords) -> None:
         """Measure nothing yet; `facts` are those of `Filter.begin`."""
-        self._facts, self._words = facts, words
+        self._facts = facts
+        self._words = words
         self._run: _Run | None = None
 
-    def count(self, counts: Sequence[int], cost: float | None) -> None:
+    def count(self, counts: tuple[int, int, int, int], cost: float | None) -> None:
         """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
-            self._run.used = [
-                a + b for a, b in zip(self._run.used, counts, strict=True)
-            ]
-            self._run.cost += cost or 0
+            self._run.add_usage(counts, cost or 0)
 
     def observe_run(
         self, events: Events, model: str, address: str, describe: Describe
@@ -3781,8 +4380,8 @@ class Telemetry:
         """
         if not exports_telemetry():
             return events
-        facts = _attributes(self._facts, model, address)
-        self._run = _Run(self._words, facts, describe)
+        attributes = _run_attributes(self._facts, model, address)
+        self._run = _Run(self._words, attributes, describe)
         return self._run.observed(events)
 
     async def observe_tool(
@@ -3795,10 +4394,13 @@ class Telemetry:
         if not exports_telemetry():
             return await work
         name = _exported(name)
-        facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+        }
         tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
         with tracer.start_as_current_span(
-            f"execute_tool {name}", attributes=facts, **_NO_EXCEPTIONS
+            f"execute_tool {name}", attributes=attributes, **_NO_EXCEPTIONS
         ) as span:
             try:
                 result = await work
@@ -3811,32 +4413,44 @@ class Telemetry:
 
 
 def _fail(span: Any, word: str) -> None:
+    """Mark a span as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
 
 
 class _Run:
-    """What is measured of one run.
-
-    `used` are requests, input tokens, cached ones of them, and output tokens.
-    """
+    """What is measured of one run."""
 
     def __init__(
-        self, words: ServerWords, facts: dict[str, Any], describe: Describe
+        self, words: ServerWords, attributes: dict[str, Any], describe: Describe
     ) -> None:
-        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._words, self._describe = words, describe
-        self._facts = facts
+        self._words = words
+        self._describe = describe
+        self._attributes = attributes
+        self._requests = 0
+        self._input_tokens = 0
+        self._cached_tokens = 0
+        self._output_tokens = 0
+        self._cost = 0.0
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['gen_ai.request.model']}",
+            f"chat {attributes['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=facts,
+            attributes=attributes,
         )
         self._began = monotonic()
         self._has_text = False
         self._error = "cancelled"
+
+    def add_usage(self, counts: tuple[int, int, int, int], cost: float) -> None:
+        """Add what responses have used (see `Account.count_responses`)."""
+        requests, input_tokens, cached_tokens, output_tokens = counts
+        self._requests += requests
+        self._input_tokens += input_tokens
+        self._cached_tokens += cached_tokens
+        self._output_tokens += output_tokens
+        self._cost += cost
 
     async def observed(self, events: Events) -> Events:
         """Yield `events`; what is done for them belongs to the span.
@@ -3846,7 +4460,10 @@ class _Run:
         """
         try:
             async with aclosing(events):
-                while (event := await self._next(events)) is not None:
+                while True:
+                    event = await self._next(events)
+                    if event is None:
+                        break
                     self._note(*self._describe(event))
                     yield event
         except Exception as error:
@@ -3856,44 +4473,49 @@ class _Run:
             self._end()
 
     async def _next(self, events: Events) -> Any:
+        """Return the next event, None at the end; it belongs to the span."""
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
     def _note(self, word: str = "", *more: Any) -> None:
-        if word == "text" and not self._has_text:
-            self._has_text = True
-            self._record("openai_responses.time_to_first_text", self._seconds())
-        elif word in ("retry", "recovery"):
-            name = {"retry": "retries", "recovery": "recoveries"}[word]
-            self._count(name, "1", 1)
-        elif word == "end":
-            self._note_end(*more)
+        """Note an event, in the words of `Describe`."""
+        match word:
+            case "text" if not self._has_text:
+                self._has_text = True
+                self._record("openai_responses.time_to_first_text", self._seconds())
+            case "retry":
+                self._count("retries", "1", 1)
+            case "recovery":
+                self._count("recoveries", "1", 1)
+            case "end":
+                self._note_end(*more)
 
     def _note_end(self, kind: str, code: str | None, model: str) -> None:
         """Note how the run ended."""
         word = self._words.known(code) if code else kind
-        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
+        self._span.set_attribute("gen_ai.response.finish_reasons", [word])
         if model:
-            told["gen_ai.response.model"] = _exported(model)
-        self._span.set_attributes(told)
+            self._span.set_attribute("gen_ai.response.model", _exported(model))
         self._error = "" if kind in ("completed", "incomplete") else word
 
     def _note_usage(self) -> None:
-        """Note what the run has used; a server may have said nothing of it."""
-        _, given, cached, made = self.used
+        """Note what the run has used."""
+        cached = self._cached_tokens
         self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-        for kind, count in (("input", given), ("output", made)):
+        tokens = {"input": self._input_tokens, "output": self._output_tokens}
+        for kind, count in tokens.items():
             self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
             more = {"gen_ai.token.type": kind}
             self._record("gen_ai.client.token.usage", count, "{token}", more)
-        if self.cost:
-            self._count("cost", "{USD}", self.cost)
+        if self._cost:
+            self._count("cost", "{USD}", self._cost)
 
     def _end(self) -> None:
-        if any(self.used):
+        """Note the end; a server may have said nothing of what was used."""
+        if self._requests or self._input_tokens or self._output_tokens:
             self._note_usage()
         if self._error:
-            self._facts["error.type"] = self._error
+            self._attributes["error.type"] = self._error
             _fail(self._span, self._error)
         self._record("gen_ai.client.operation.duration", self._seconds())
         self._span.end()
@@ -3903,7 +4525,7 @@ class _Run:
 
     def _count(self, name: str, unit: str, number: float) -> None:
         counter = self._meter.create_counter(f"openai_responses.{name}", unit)
-        counter.add(number, self._facts)
+        counter.add(number, self._attributes)
 
     def _record(
         self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
@@ -3912,23 +4534,23 @@ class _Run:
         histogram = self._meter.create_histogram(
             name, unit, explicit_bucket_boundaries_advisory=bounds
         )
-        histogram.record(number, {**self._facts, **(more or {})})
+        histogram.record(number, {**self._attributes, **(more or {})})
 
 
-def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+def _run_attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     """Return what is known of a run from its beginning."""
     is_azure = Endpoint(f"https://{address}", "").is_azure
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
         "gen_ai.request.model": _exported(model),
         "server.address": address,
     }
     if facts["task"]:
-        told["openai_responses.task"] = facts["task"]
+        attributes["openai_responses.task"] = facts["task"]
     if facts["has_own_key"]:
-        told["openai_responses.own_key"] = True
-    return told
+        attributes["openai_responses.own_key"] = True
+    return attributes
 
 
 # --------------------------------------------------------------------------------------
@@ -3977,9 +4599,10 @@ class Account(NamedTuple):
         """Return a token of Microsoft Entra ID, or else what is wrong."""
         scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            return await self.tokens.token(scope), ""
+            token = await self.tokens.token(scope)
         except InvalidRequest as error:
             return "", str(error)
+        return token, ""
 
 
 # --------------------------------------------------------------------------------------
@@ -3993,7 +4616,7 @@ class Account(NamedTuple):
 
 
 class LimitReached(Exception):
-    """A question is refused; the host shows the sentence in the chat."""
+    """A question is refused; the host shows the message in the chat."""
 
 
 def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
@@ -4002,12 +4625,14 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
     None for other models. A model of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id and request is None:
+        return None
     if base_id:
-        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+        model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
         return None
-    name = str(model.get("id"))
-    return name, name.split(".", 1)[-1]
+    model_id = str(model.get("id"))
+    return model_id, model_id.split(".", 1)[-1]
 
 
 _FLAG = TypeAdapter(bool)
@@ -4028,18 +4653,37 @@ def wants_stream(body: JsonObject) -> bool:
 
 
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
-    """Return what an answer reports; a cost that is not told counts as none."""
-    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
-    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
-    counts = (1, int(given), int(cached), int(made), money)
-    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+    """Return what an answer reports, in the API's names or those of Chat Completions.
+
+    A cost that is not reported counts as none.
+    """
+    details = as_mapping(usage.get("input_tokens_details"))
+    read = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    written = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
+    return UsageRow(
+        user_id=str(user_id),
+        day=utc_today().isoformat(),
+        model=model,
+        requests=1,
+        input=int(read),
+        cached=int(_number(details, "cached_tokens")),
+        output=int(written),
+        money=round(dollars * 1_000_000),
+    )
 
 
-def _number(counts: Mapping[str, Any], name: str) -> float:
+_MAX_DOLLARS = 1_000_000
+_MAX_COUNT = 10**12
+"""What servers report may be anything; a column holds eight bytes."""
+
+
+def _number(counts: JsonObject, name: str) -> float:
+    """Return a count that can be one, else 0."""
     value = counts.get(name)
-    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
+    if isinstance(value, int | float) and 0 < value < _MAX_COUNT:
+        return value
+    return 0
 
 
 # --------------------------------------------------------------------------------------
@@ -4053,9 +4697,9 @@ def _number(counts: Mapping[str, Any], name: str) -> float:
 
 
 _SECONDS = 60.0
-_MOST_NAMES = 100
-"""Each is one or two questions to the database."""
-_MOST_TOLD = 9
+_MAX_LOOKED_UP = 100
+"""Of users, and of groups: each is one or two questions to the database."""
+_MAX_CHECKED_NAMES = 9
 
 
 class NameCheck:
@@ -4068,7 +4712,7 @@ class NameCheck:
         self._problem = ""
 
     async def problem(self, limits: str, endpoints: str) -> str:
-        """Return the sentence about names in the two valves, or nothing.
+        """Return the message about names in the two valves, or nothing.
 
         Raises what the host's database raises.
         """
@@ -4080,19 +4724,27 @@ class NameCheck:
 
 
 async def _find_problem(limits: str, endpoints: str) -> str:
-    rules, entries = read_limits(limits)[0] or (), read_endpoints(endpoints) or ()
-    users = dict.fromkeys(rule.user for rule in rules if rule.user)
-    groups = dict.fromkeys(rule.group for rule in rules if rule.group)
-    groups |= dict.fromkeys(name for entry in entries for name in entry.groups)
-    unknown = [n for n in islice(groups, _MOST_NAMES) if not await has_group(n)]
-    unknown += [n for n in islice(users, _MOST_NAMES) if not await has_user(n)]
+    rules = read_limits(limits)[0] or ()
+    entries = read_endpoints(endpoints) or ()
+    users = _each_once(rule.user for rule in rules)
+    groups = _each_once(rule.group for rule in rules)
+    of_entries = _each_once(name for entry in entries for name in entry.groups)
+    groups = _each_once([*groups, *of_entries])
+    unknown = [g for g in groups[:_MAX_LOOKED_UP] if not await has_group(g)]
+    unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
     if not unknown:
         return ""
+    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
-        f"The valves of the filter name {', '.join(unknown[:_MOST_TOLD])}, but Open "
-        "WebUI has no such group or user. These rules hold for nobody; whoever signs "
-        "up with such an address gets its rules."
+        f"The valves of the filter name {named}, but Open WebUI has no such group or "
+        "user. These rules hold for nobody; whoever signs up with such an address gets "
+        "its rules."
     )
+
+
+def _each_once(names: Iterable[str]) -> list[str]:
+    """Return the names that are not empty, in their order."""
+    return list(dict.fromkeys(name for name in names if name))
 
 
 # --------------------------------------------------------------------------------------
@@ -4165,12 +4817,12 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        valves = self.valves
-        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
-        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        rules, entries = self.valves.USER_LIMITS_JSON, self.valves.ENDPOINTS_JSON
+        limits = await read_user_limits(rules, facts, self._usage)
+        endpoints = await choose_endpoints(entries, facts, self._down)
         if limits.is_admin:
-            texts = (valves.USER_LIMITS_JSON, valves.ENDPOINTS_JSON)
-            limits.problems = (*limits.problems, await self._names.problem(*texts))
+            unknown_names = await self._names.problem(rules, entries)
+            limits.problems = (*limits.problems, unknown_names)
         return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(
@@ -4190,21 +4842,25 @@ class Filter:
         body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
-            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
-            await __event_emitter__({"type": "notification", "data": told})
-        if names := agent_names(__model__ or {}, __request__):
-            limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True)
-            if limits.has_amounts and not body["stream"]:
-                refused = refused or _NO_STREAM
-            if refused:
-                raise LimitReached(refused)
+            warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": warning})
+        names = agent_names(__model__ or {}, __request__)
+        if names is None:
+            return body
+        model_id, listed = names
+        limits = await self._agent_limits({"user": user, "model": listed})
+        refusal = limits.refusal(model_id, has_price=True)
+        if not refusal and limits.has_amounts and not body["stream"]:
+            refusal = _NO_STREAM
+        if refusal:
+            raise LimitReached(refusal)
         return body
 
     async def _agent_limits(self, facts: JsonObject) -> UserLimits:
+        """Return what the user of an agent may use; raises LimitReached."""
         try:
-            text = self.valves.USER_LIMITS_JSON
-            return await read_user_limits(text, facts, self._usage)
+            rules = self.valves.USER_LIMITS_JSON
+            return await read_user_limits(rules, facts, self._usage)
         except Exception as error:
             # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__
@@ -4219,9 +4875,11 @@ class Filter:
     ) -> dict[str, Any]:
         """Count what an answer of the agent pipeline reports."""
         usage = event.get("usage")
-        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
-            names = agent_names(__model__ or {}, __request__)
-            if names:
-                user_id = (__user__ or {}).get("id")
-                self._usage.add(usage_row(user_id, names[1], usage))
+        if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
+            return event
+        names = agent_names(__model__ or {}, __request__)
+        if names:
+            _, listed = names
+            user_id = (__user__ or {}).get("id")
+            self._usage.add(usage_row(user_id, listed, usage))
         return event

@@ -30,18 +30,19 @@ CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
-"""Of what stands there; the pipe says so when it knows only another."""
+"""The version of what stands there; the pipe reports one that it does not know."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
     """Set one switch for the pipe; a plain HTTP call has no metadata."""
-    if metadata is not None:
-        told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
-        told[name] = value
+    if metadata is None:
+        return
+    switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+    switches[name] = value
 
 
 class Switch:
-    """A filter with a switch; a drawing of its own is all that it needs."""
+    """A filter that the page shows as a switch, with a drawing of its own."""
 
     class Valves(BaseModel):
         """Settings of the administrator."""
@@ -51,14 +52,14 @@ class Switch:
         )
 
     def __init__(self, drawing: str) -> None:
-        """Be a switch with an icon of the lines of an SVG."""
+        """Take the lines of an SVG as the icon."""
         self.valves = self.Valves()
         self.toggle = True
         self.icon = _line_icon(drawing)
 
 
 def _line_icon(paths: str) -> str:
-    """An icon of lines as an address; Open WebUI inverts it on a dark page."""
+    """Return an icon of lines as an address; Open WebUI inverts it on a dark page."""
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -88,7 +89,7 @@ class Filter(Switch):
         )
 
     def __init__(self) -> None:
-        """Be a switch."""
+        """Draw the icon."""
         super().__init__(
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
             "-1-2Z'/>"
@@ -101,7 +102,9 @@ class Filter(Switch):
         __user__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Ask the pipe for the effort; called only while the switch is on."""
-        chosen = getattr((__user__ or {}).get("valves"), "EFFORT", "high")
-        # The pipe makes the most that a model has of `max`, and ignores other words.
-        tell_pipe(__metadata__, "thinking", "max" if chosen == "highest" else chosen)
+        valves = (__user__ or {}).get("valves")
+        chosen = getattr(valves, "EFFORT", "high")
+        # The pipe reads `max` as the most that a model has, and ignores other words.
+        effort = "max" if chosen == "highest" else chosen
+        tell_pipe(__metadata__, "thinking", effort)
         return body

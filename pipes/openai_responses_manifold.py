@@ -12,9 +12,9 @@ it imports; the last one has the class Pipe.
 
 import asyncio
 import base64
-import gc
 import hashlib
 import hmac
+import html
 import inspect
 import json
 import logging
@@ -26,6 +26,7 @@ import secrets
 import ssl
 import time
 import zlib
+from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, defaultdict, deque
@@ -61,14 +62,23 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, takewhile
+from itertools import accumulate, chain, groupby, islice, zip_longest
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -95,10 +105,7 @@ from pydantic import (
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
-#
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
+# Time and chance: what a test has to replace.
 # --------------------------------------------------------------------------------------
 
 
@@ -120,87 +127,6 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-"""Entries from which on the work takes so long that others would notice it."""
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    if size > _LARGE:
-        return await asyncio.to_thread(pause_collection, work)
-    return work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -414,21 +340,36 @@ def as_text(value: object) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -436,9 +377,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -566,22 +507,40 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
@@ -613,6 +572,174 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.redaction
+#
+# Removes secrets from text: known values, then what looks like a secret.
+#
+# Text that is already `[redacted]` is left alone. No rule may look behind a character
+# that another rule can take, and none may end in front of a letter or digit, so a second
+# pass finds nothing new. What repeats without limit is possessive, or starts with a
+# character that it cannot repeat, so the time is linear.
+# --------------------------------------------------------------------------------------
+
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+"""What looks like a secret.
+
+- The value of a header goes on to the end of the line or of the quotes, that of another
+  name (`name`) is one word or in quotes; then parameters of a query (`query`).
+- `Basic` is a word, too: base64 has digits, or a capital inside a word.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
+  bytes of a time that are zero for a while yet.
+"""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of less than six characters are ignored: usual words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    for form in sorted(known, key=_longest_first):
+        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
+        text = _REDACTED.join(parts)
+    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
+    return _REDACTED.join(parts)
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _redact_text(text: str, secret: str) -> str:
+    """Replace a secret in any case.
+
+    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
+    users would stay, with some 100 kB for each long one.
+    """
+    folded = _fold_case(text)
+    wanted = _fold_case(secret)
+    pieces: list[str] = []
+    done = 0
+    start = folded.find(wanted)
+    while start >= 0:
+        pieces += [text[done:start], _REDACTED]
+        done = start + len(wanted)
+        start = folded.find(wanted, done)
+    return "".join([*pieces, text[done:]])
+
+
+def _fold_case(text: str) -> str:
+    """Return a text in lower case, in which each character stays one character."""
+    folded = text.lower()
+    if len(folded) == len(text):
+        return folded
+    return "".join(sign.lower()[:1] for sign in text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return a header's value and its further words, like the key behind `Bearer`."""
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line of printable characters, for a log."""
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(_printable(character) for character in line)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return ascii(character)[1:-1]  # without its quotes
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return type and place of an exception; its text may quote a header or a prompt."""
+    frames = extract_tb(error.__traceback__)
+    name = type(error).__name__
+    if not frames:
+        return f"{name} at nowhere"
+    last = frames[-1]
+    return f"{name} at line {last.lineno} in {last.name}"
+
+
+def _keep_name(match: re.Match[str]) -> str:
+    """Return what takes the place of a match; the name in front of a value stays."""
+    if match.lastgroup is None:
+        return _REDACTED
+    name = match[match.lastgroup]
+    if match.lastgroup == "scheme":
+        return f"{name}{_REDACTED}@"
+    return f"{name}{_REDACTED}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield quote(raw)
+    yield quote(raw, safe="")
+    yield quote_plus(raw)
+    yield json.dumps(secret, ensure_ascii=True)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for offset in range(_BYTES_OF_BASE64_GROUP):
+        encoded = _inside_base64(raw, offset)
+        yield encoded
+        yield encoded.replace("+", "-").replace("/", "_")
+
+
+_BYTES_OF_BASE64_GROUP = 3
+_BITS_OF_BYTE = 8
+_BITS_OF_BASE64_CHARACTER = 6
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    """Return the characters that `raw` alone decides when `offset` bytes precede it.
+
+    The password of a `Basic` header follows a user name of unknown length.
+    """
+    encoded = b64encode(bytes(offset) + raw).decode()
+    first_bit = offset * _BITS_OF_BYTE
+    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
+    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
+    end = end_bit // _BITS_OF_BASE64_CHARACTER
+    return encoded[first:end]
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.endings
 #
 # How a run can end, and the sentence for each ending.
@@ -620,6 +747,11 @@ _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -630,6 +762,7 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Put the question in "
     "other words."
 )
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to look at its billing."
@@ -643,10 +776,30 @@ _ARRIVED = "What arrived is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
 
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -697,8 +850,22 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
-        "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not served in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
@@ -716,7 +883,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
             "followed, because the key would go along",
             "BASE_URL",
         ),
-        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
@@ -804,7 +972,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -843,7 +1011,37 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 
 def _code(error: ApiError) -> str | None:
-    return api_word(error.code or error.type)
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -859,7 +1057,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -898,11 +1096,31 @@ _PHRASES = (
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:2000]
+    text = error.message[:_MAX_SEARCHED]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    return list(filter(None, (error.code, error.type, *found)))
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -912,7 +1130,19 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # --------------------------------------------------------------------------------------
@@ -1042,6 +1272,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -1103,12 +1344,46 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions."""
+    """Return `items` from the last compaction on, behind instructions and added tools.
+
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*instructions, *items[indexes[-1] :]]
+    waiting = _waiting_items(items[:start])
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -1141,6 +1416,21 @@ def content_parts(content: object) -> list[Item]:
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -1176,6 +1466,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -1634,1661 +1949,57 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.repairs
+# openai_responses.appended
 #
-# Changes that make a request acceptable to a server that refused it.
+# Items that say at their place in a chat what fields of a request say.
 #
-# A `Repair` is data: a chat stores those of its items, and those of tools and parameters
-# are remembered for the account. They are applied whenever a request is sent, so later
-# turns do not meet the refusal again, and begin with the same bytes. Items and tools are
-# named by a digest, because their places change.
+# A chat that only grows changes its tools, its effort and its format with such items. A
+# server that does not have them gets the same in the fields.
 # --------------------------------------------------------------------------------------
 
 
-class Repair(NamedTuple):
-    """One change.
-
-    Of items, named by the `target`:
-        item         is left out, with the reasoning in front of it; a call and its
-                     output become words
-        text         its words alone stay; images and files become a line of text
-        kind         all items `type@digest` or calls `type:name@digest` are left out
-                     like one item, up to the item with the digest
-    Of all items up to the `target`:
-        reasoning    what is encrypted is left out
-        plain        texts of people and model, calls and outputs stay, nothing else
-    Of the account:
-        field        a path like `input:reasoning.status` is left out everywhere
-        tool         is left out
-        reasoning_text  reasoning in plain text is left out; there is no target
-        lower        items of the type `target` go into the fields of the request
-        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
-                     if it has the JSON `value`, or whatever it has
-    """
-
-    action: str
-    target: str
-    value: str = ""
-    new: str = ""
-
-
 APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
-"""The items that say at their place what fields of a request say."""
+"""The types of these items."""
 
-CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
-
-_MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
 
 
-def json_digest(value: object) -> str:
-    """Return a short name for a JSON value."""
-    text = json.dumps(value, sort_keys=True, default=str)
-    return hex_digest(text)[:32]
-
-
-def repair_payload(
-    payload: Mapping[str, Any], repairs: Iterable[Repair]
-) -> dict[str, Any]:
-    """Return the body of a request with all `repairs`."""
-    repairs = [*repairs]
-    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
-    items = [sent for _, sent in repair_items(payload["input"], repairs)]
-    changed = {**payload, "input": items}
-    for repair in repairs:
-        if change := _CHANGES.get(repair.action):
-            changed = change(changed, repair)
-    return changed
-
-
-def item_names(items: Iterable[Item]) -> list[str]:
-    """Return the names of items: a digest, and a number where the same item comes again.
-
-    What is appended to a chat changes no name.
-    """
-    counts, names = Counter[str](), list[str]()
-    for name in map(json_digest, items):
-        names.append(f"{name}.{counts[name]}" if counts[name] else name)
-        counts[name] += 1
-    return names
-
-
-def repair_items(
-    items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[str, Item]]:
-    """Return the items that are sent, each behind the name of the one it was made of."""
-    changes = {repair[:2] for repair in repairs}
-    items = [item for item in items if ("lower", item_type(item)) not in changes]
-    names = item_names(items)
-    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
-    if not wanted:
-        return list(zip(names, items, strict=True))
-    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
-    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
-    changed: list[Item] = []
-    made_of: dict[int, str] = {}
-    for name, item, action in rows:
-        is_told = is_paired(item) and item.get("call_id") in lost
-        if is_told or action == "item":
-            drop_last_reasoning(changed)
-        if is_told or action != "item":
-            one = plain_item(item) if action else item
-            # Without words the model would call again.
-            changed.append(_told_item(item) if is_told else one)
-            made_of[id(changed[-1])] = name
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
-
-
-def _actions_of(
-    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[str]:
-    """Return what is done to each item: `item`, `text`, or nothing."""
-    last = {name: place for place, name in enumerate(names)}
-    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        limit = what if action == "kind" else f"@{action}"
-        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[str] = []
-    for place, (item, name) in enumerate(zip(items, names, strict=True)):
-        here = {one for one in ("item", "text") if (one, name) in wanted}
-        kind = item_type(item)
-        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
-        here |= {one for one in kinds if place <= ends.get(one, -1)}
-        is_plain = here & {"text", "@plain"}
-        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
-    return actions
-
-
-_MOST_TOLD = 20_000
-
-
-def _told_item(item: Item) -> Item:
-    """Return a call or an output as words of the model."""
-    text = f"I got this result: {plain_item(item).get('output')}"
-    if is_call(item):
-        text = (
-            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
-        )
-    return text_message("assistant", text[:_MOST_TOLD])
-
-
-def _is_left_out(item: Item, actions: Set[str]) -> bool:
-    if item.get("role", "assistant") != "assistant":
-        return False  # what people and the administrator wrote always stays
-    if actions - {"text", "@reasoning", "@plain"}:
-        return True
-    if "@reasoning" in actions and is_encrypted(item):
-        return True
-    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
-    return "@plain" in actions and not has_words
-
-
-def has_media(item: Item) -> bool:
-    """Say whether `item` holds an image or a file."""
-    return item != _without_media(item)
-
-
-def _without_media(item: Item) -> Item:
-    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
-    gone = {"type": "input_text", "text": _MEDIA_GONE}
-    return item | {
-        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
-        for key, v in lists.items()
-    }
-
-
-def plain_item(item: Item) -> Item:
-    """Return a message, a call or an output with its words alone."""
-    bare = _without_media(item)
-    if item_type(bare) != "message":
-        if isinstance(output := bare.get("output"), list):
-            bare["output"] = "\n".join(map(part_text, content_parts(output)))
-        names = ("type", "call_id", "name", "arguments", "input", "output")
-        return {key: bare[key] for key in names if key in bare}
-    return text_message(bare.get("role"), message_text(bare))
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     """Return a request whose own fields say what items of these `kinds` said."""
-    items, rest = payload["input"], list[Item]()
-    changed = {**payload, "input": rest}
-    for item in items if kinds else ():
-        if (kind := item_type(item)) not in kinds:
-            rest.append(item)
-        elif kind == CONFIGURATION:
-            for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**changed.get(key, {}), **item[key]}
-    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
-        changed["tools"] = tools
-    return changed if kinds else {**payload}
-
-
-def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
-    """Return the tools of a request and of its items."""
-    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
-    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
-
-
-def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    where, _, path = repair.target.partition(":")
-    kind, *keys = path.split(".")
-
-    def without(rows: Iterable[Item]) -> list[Item]:
-        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-
-    changed = {**payload, where: without(payload.get(where) or ())}
-    if where == "tools":
-        changed["input"] = [
-            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
-            for i in payload["input"]
-        ]
-    return {key: value for key, value in changed.items() if key != where or value}
-
-
-def _without_key(value: Any, keys: Sequence[str]) -> Any:
-    if isinstance(value, list):
-        return [_without_key(row, keys) for row in value]
-    if not isinstance(value, dict) or keys[0] not in value:
-        return value
-    if len(keys) > 1:
-        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
-    return {key: inner for key, inner in value.items() if key != keys[0]}
-
-
-def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
-    """Yield `tools`, and those in their namespaces."""
-    for tool in tools:
-        yield tool
-        yield from content_parts(tool.get("tools"))
-
-
-def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    """Leave out a tool, and a choice that may have meant it."""
-    tools = payload.get("tools") or []
-    kept = _other_tools(tools, repair.target)
-    if kept == tools:
-        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
-        lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair) if is_added else payload
-    choice = _remaining_choice(payload.get("tool_choice"), kept)
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
-    return {key: value for key, value in changed.items() if value not in (None, [])}
-
-
-def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
-    """Return a choice among the `tools` that are left; None if it may mean another."""
-    if not isinstance(choice, Mapping):
-        return None if choice == "required" else choice
-    names = {
-        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
-    }
-    if not isinstance(allowed := choice.get("tools"), list):
-        return choice if tool_name(choice) in names else None
-    chosen = [one for one in allowed if tool_name(one) in names]
-    return {**choice, "tools": chosen} if chosen else "none"
-
-
-def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
-    """Return `tools` without one; without a search, nothing finds what is deferred."""
-    kept = [tool for tool in tools if json_digest(tool) != target]
-    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
-    found: list[Item] = []
-    for tool in kept:
-        if "tools" not in tool:
-            found.append(tool)
-        elif inner := [
-            one
-            for one in content_parts(tool["tools"])
-            if json_digest(one) != target
-            and (is_searched or not one.get("defer_loading"))
-        ]:
-            found.append({**tool, "tools": inner})
-    return found
-
-
-def tool_name(tool: Mapping[str, Any]) -> str:
-    """Return what names a tool: its name, its label, or its type."""
-    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
-
-
-def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    path = repair.target.split(".")
-    found = parameter_at(payload, path)
-    if found is None or (repair.value and repair.value != json.dumps(found)):
-        return payload
-    changed: dict[str, Any] = _without_key(payload, path)
-    if repair.new:
-        new = json.loads(repair.new)
-        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
-        changed = {**payload, path[0]: outer}
-    return {key: value for key, value in changed.items() if value != {}}
-
-
-def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
-    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
-    return {**payload, "input": kept}
-
-
-_CHANGES = {
-    "reasoning_text": _without_reasoning_text,
-    "field": _without_field,
-    "tool": _without_tool,
-    "parameter": _change_parameter,
-}
-
-
-def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
-    """Return the value at a path of one or two names, None for nothing."""
-    found: object = payload
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.stream
-#
-# The stream of a response: bytes in, typed events out.
-#
-# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
-# (docs/reference/responses-api.md, "Stream events").
-#
-# The `type` alone identifies an event. Those that are not used here only show that the
-# connection is alive.
-# --------------------------------------------------------------------------------------
-
-
-class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
-
-    event: str
-    data: str
-
-
-_LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
-
-
-class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
-
-    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
-        self._most_bytes = most_bytes
-        self._partial_line = bytearray()
-        self._after_cr = False
-        self._event = b""
-        self._lines: list[bytes] = []
-        self._size = 0
-
-    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes; it may begin inside of a CRLF.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
-        if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge
-        if self._after_cr and chunk:
-            self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")
-        if b"\n" not in chunk and b"\r" not in chunk:
-            self._partial_line.extend(chunk)
-            return []
-        return self._take_lines(chunk)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
-        return self._take_lines(b"\n\n")
-
-    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that end; id, retry and unknown fields are not used."""
-        text = b"".join((self._partial_line, chunk))
-        lines = text.splitlines()
-        self._partial_line = bytearray()
-        self._size += len(text) + _LINE_BYTES * len(lines)
-        if text.endswith(b"\r"):
-            self._after_cr = True
-        elif not text.endswith(b"\n"):
-            self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
-        events = []
-        for line in lines:
-            field, _, value = line.partition(b":")
-            if field == b"data":
-                self._lines.append(value.removeprefix(b" "))
-            elif field == b"event":
-                self._event = value.strip()
-            elif not line:
-                if self._lines:
-                    events.append(self._event_of_lines())
-                self._event = b""
-                self._lines = []
-                self._size = 0
-        return events
-
-    def _event_of_lines(self) -> ServerSentEvent:
-        """Return the event; made as a plain tuple, in half the time."""
-        name = self._event.decode("utf-8", "replace")
-        data = b"\n".join(self._lines).decode("utf-8", "replace")
-        return tuple.__new__(ServerSentEvent, (name, data))
-
-
-NO_CARD: JsonObject = MappingProxyType({})
-
-
-class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
-
-
-class TextDone(TextDelta):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
-
-
-class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
-
-    output_index: int
-    annotation: Item
-    item_id: str = ""
-
-
-class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
-
-    output_index: int
-    image: str
-    form: str
-    item_id: str = ""
-
-
-class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
-
-    output_index: int
-    item: Item
-
-
-class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
-
-    output_index: int
-    item: Item
-    card: JsonObject = NO_CARD
-    shown: str = ""
-    """The text of a message as a host shows it."""
-
-
-class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot.
-
-    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
-    itself was requested.
-    """
-
-    status: str
-    response: JsonObject
-
-
-class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
-
-    error: ApiError
-
-
-ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-
-On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
-for none. Behind `loop.response` the index alone does, and counts over the whole run.
-"""
-
-StreamEvent = ItemEvent | FinalResponse | StreamError | None
-"""None stands for all other events."""
-
-
-def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
-    joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
-            joined += neighbors
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
             continue
-        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
-        text = "".join([delta.text for delta in deltas])
-        joined.append(deltas[0]._replace(text=text))
-    return joined
-
-
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
-    """Return the text that a delta adds to; None for any other event."""
-    if type(event) is not TextDelta:  # a TextDone is one, too
-        return None
-    return event.output_index, event.kind, event.part, event.item_id
-
-
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
-
-_END_OF_STREAM = "[DONE]"
-_JSON_SPACE = " \t\n\r"
-"""RFC 8259, section 2."""
-
-_Reader = Callable[[JsonObject], StreamEvent]
-
-
-def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object.
-
-    Other servers end their streams with `[DONE]`. Thousands of brackets are a
-    RecursionError, no value a StopIteration.
-    """
-    if event.data == _END_OF_STREAM:
-        return None
-    text = event.data.strip(_JSON_SPACE)
-    try:
-        wire, end = _SCAN_JSON(text, 0)
-        if end != len(text):
-            raise ValueError
-        if _may_be_deep(text) and is_too_deep(wire):
-            raise ValueError
-        read = _READERS.get(wire.get("type") or event.event)
-        return read(wire) if read else None
-    except _ODD_EVENT:
-        raise MalformedEvent from None
-
-
-def _may_be_deep(text: str) -> bool:
-    """Say whether a JSON text has brackets enough to be too deep.
-
-    A level takes two characters at least, so a delta needs no look at its depth.
-    """
-    if len(text) <= 2 * MAX_JSON_DEPTH:
-        return False
-    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
-
-
-_ODD_EVENT = (
-    StopIteration,
-    ValueError,
-    RecursionError,
-    KeyError,
-    TypeError,
-    AttributeError,
-)
-"""Errors of text that is not JSON, and of JSON that is not an event."""
-
-
-def _checked(value: object, kind: type) -> Any:
-    """Return a value of a type; raises TypeError for any other."""
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
-_NO_INDEX = -1
-
-
-def _index(wire: JsonObject) -> int:
-    index = wire.get("output_index")
-    if index is None:
-        return _NO_INDEX
-    return int(_checked(index, int))
-
-
-def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a text in `field`, whose place is the field `part`.
-
-    The tuple is made in half the time of the named tuple's own `__new__`.
-    """
-    new = partial(tuple.__new__, event)
-
-    def read(wire: JsonObject) -> StreamEvent:
-        text = wire[field]
-        part_index = wire.get(part, 0)
-        item_id = wire.get("item_id")
-        index = wire.get("output_index")
-        if index is None:
-            index = _NO_INDEX
-        if not isinstance(text, str):
-            raise TypeError
-        if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
-        if not isinstance(item_id, str):
-            item_id = ""
-        return new((index, kind, part_index, text, item_id))
-
-    return read
-
-
-def _read_annotation(wire: JsonObject) -> StreamEvent:
-    """Return a citation; the type allows none, the final item has all of them."""
-    annotation = wire.get("annotation")
-    if annotation is None:
-        return None
-    item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
-
-
-def _read_partial_image(wire: JsonObject) -> StreamEvent:
-    return PartialImage(
-        _index(wire),
-        _checked(wire["partial_image_b64"], str),
-        str(wire.get("output_format") or ""),
-        as_text(wire.get("item_id")),
-    )
-
-
-def _read_item_added(wire: JsonObject) -> StreamEvent:
-    return ItemAdded(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_item_done(wire: JsonObject) -> StreamEvent:
-    return ItemDone(_index(wire), _checked(wire["item"], dict))
-
-
-def _read_final(status: str, wire: JsonObject) -> StreamEvent:
-    return FinalResponse(status, _checked(wire["response"], dict))
-
-
-def _read_error(wire: JsonObject) -> StreamEvent:
-    """Return the error; in the flat form `type` is only "error"."""
-    flat = {key: value for key, value in wire.items() if key != "type"}
-    return StreamError(read_api_error(flat))
-
-
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
-_TEXT_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
-)
-
-
-def _text_readers() -> dict[str, _Reader]:
-    """Return the readers of all texts that grow, by the type of their events."""
-    readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
-        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
-        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
-    return readers
-
-
-_READERS: Mapping[str, _Reader] = {
-    **_text_readers(),
-    "response.output_text.annotation.added": _read_annotation,
-    "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
-    "response.completed": partial(_read_final, "completed"),
-    "response.incomplete": partial(_read_final, "incomplete"),
-    "response.failed": partial(_read_final, "failed"),
-    "error": _read_error,
-}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.events
-#
-# What a run reports to those who show it or record it.
-#
-# The events of output items are those of the stream, renumbered over the whole run.
-# --------------------------------------------------------------------------------------
-
-
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
-
-
-class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
-
-    output_index: int
-    item: Item
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
-
-
-class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
-    would be refused as well, `is_named` whether the server itself named the cause: its
-    words may be the user's. `reason` is for the log.
-    """
-
-    sentence: str
-    repair: Repair | None = None
-    is_lasting: bool = True
-    is_named: bool = False
-    reason: str = ""
-
-
-class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place. `cache` is
-    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
-    there if later requests are to be compared with this response.
-    """
-
-    request_id: str = ""
-    model: str = ""
-    status: int | None = None
-    error: ApiError = ApiError()
-    removed: Mapping[str, int] = MappingProxyType({})
-    subject: str = ""
-    response_id: str = ""
-    cache: JsonObject = MappingProxyType({})
-
-
-class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
-    last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
-    """
-
-    ending: Ending
-    usage: Usage | None = None
-    last_usage: Usage | None = None
-    output: tuple[Item, ...] = ()
-    trace: Trace = Trace()
-    cost: float | None = None
-    usages: tuple[Usage, ...] = ()
-    remark: str = ""
-
-
-RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-RunEvents = AsyncGenerator[RunEvent, None]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.redaction
-#
-# Removes secrets from text: known values, then what looks like a secret.
-#
-# Text that is already `[redacted]` is left alone. No rule may look behind a character
-# that another rule can take, and none may end in front of a letter or digit, so a second
-# pass finds nothing new. What repeats without limit is possessive, or starts with a
-# character that it cannot repeat, so the time is linear.
-# --------------------------------------------------------------------------------------
-
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-"""What looks like a secret.
-
-- The value of a header goes on to the end of the line or of the quotes, that of another
-  name (`name`) is one word or in quotes; then parameters of a query (`query`).
-- `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
-"""
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    for form in sorted(known, key=_longest_first):
-        parts = [_redact_text(part, form) for part in text.split(_REDACTED)]
-        text = _REDACTED.join(parts)
-    parts = [_LOOKS_SECRET.sub(_keep_name, part) for part in text.split(_REDACTED)]
-    return _REDACTED.join(parts)
-
-
-def _longest_first(form: str) -> tuple[int, str]:
-    return -len(form), form
-
-
-def _redact_text(text: str, secret: str) -> str:
-    """Replace a secret in any case.
-
-    No pattern is made of it: `re` keeps the last 512 of a process, in which the keys of
-    users would stay, with some 100 kB for each long one.
-    """
-    folded = _fold_case(text)
-    wanted = _fold_case(secret)
-    pieces: list[str] = []
-    done = 0
-    start = folded.find(wanted)
-    while start >= 0:
-        pieces += [text[done:start], _REDACTED]
-        done = start + len(wanted)
-        start = folded.find(wanted, done)
-    return "".join([*pieces, text[done:]])
-
-
-def _fold_case(text: str) -> str:
-    """Return a text in lower case, in which each character stays one character."""
-    folded = text.lower()
-    if len(folded) == len(text):
-        return folded
-    return "".join(sign.lower()[:1] for sign in text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(_printable(character) for character in line)
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return ascii(character)[1:-1]  # without its quotes
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
-    frames = extract_tb(error.__traceback__)
-    name = type(error).__name__
-    if not frames:
-        return f"{name} at nowhere"
-    last = frames[-1]
-    return f"{name} at line {last.lineno} in {last.name}"
-
-
-def _keep_name(match: re.Match[str]) -> str:
-    """Return what takes the place of a match; the name in front of a value stays."""
-    if match.lastgroup is None:
-        return _REDACTED
-    name = match[match.lastgroup]
-    if match.lastgroup == "scheme":
-        return f"{name}{_REDACTED}@"
-    return f"{name}{_REDACTED}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield quote(raw)
-    yield quote(raw, safe="")
-    yield quote_plus(raw)
-    yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    for offset in range(_BYTES_OF_BASE64_GROUP):
-        encoded = _inside_base64(raw, offset)
-        yield encoded
-        yield encoded.replace("+", "-").replace("/", "_")
-
-
-_BYTES_OF_BASE64_GROUP = 3
-_BITS_OF_BYTE = 8
-_BITS_OF_BASE64_CHARACTER = 6
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
-    encoded = b64encode(bytes(offset) + raw).decode()
-    first_bit = offset * _BITS_OF_BYTE
-    end_bit = (offset + len(raw)) * _BITS_OF_BYTE
-    first = math.ceil(first_bit / _BITS_OF_BASE64_CHARACTER)
-    end = end_bit // _BITS_OF_BASE64_CHARACTER
-    return encoded[first:end]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.endpoint
-#
-# Where requests go: address, headers, certificates and proxy.
-# --------------------------------------------------------------------------------------
-
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-
-_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
-    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
-    means that requests have the form that other servers than OpenAI's accept,
-    `openai_compatible` that the server takes whatever OpenAI takes.
-    """
-
-    base_url: str = field(repr=False)
-    api_key: str = field(repr=False)
-    organization: str = ""
-    project: str = ""
-    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-    strict: bool = False
-    openai_compatible: bool = False
-    token: str = field(default="", repr=False)
-
-    def url(self, path: str) -> str:
-        """Return the address of `path`, with Azure's `api-version`.
-
-        Raises InvalidRequest.
-        """
-        address = _normalize_base_url(self.base_url) + path
-        query = urlsplit(self.base_url.strip()).query
-        if not query:
-            return address
-        separator = "&" if "?" in path else "?"
-        return f"{address}{separator}{query}"
-
-    @property
-    def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
-        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
-
-    def name_server(self, sentence: str) -> str:
-        """Return `sentence` about OpenAI as one about this server.
-
-        A sentence about the address itself must not need a valid one.
-        """
-        if "OpenAI" not in sentence or self._is_openais:
-            return sentence
-        return sentence.replace("OpenAI", self.host)
-
-    @property
-    def _is_openais(self) -> bool:
-        return f".{self.host}".endswith(".openai.com")
-
-    @property
-    def is_openai(self) -> bool:
-        """Whether it takes OpenAI's own kinds of input."""
-        if self._is_openais and not self.strict:
-            return True
-        return self.openai_compatible and not self.is_azure
-
-    @property
-    def is_gateway(self) -> bool:
-        """Whether it is neither OpenAI's nor Azure's."""
-        return not (self._is_openais or self.is_azure)
-
-    @property
-    def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
-        return self.host.endswith(_AZURE_HOSTS)
-
-    def account(self) -> str:
-        """Return a name of the account, without the key."""
-        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return hex_digest(identity)
-
-    def reasoning_scope_id(self) -> str:
-        """Return an id of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
-        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return hex_digest(identity)[:16]
-
-    def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
-        key = self.api_key.strip()
-        headers: dict[str, str] = {}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
-        elif self.is_azure:
-            headers["api-key"] = key
-        else:
-            headers["Authorization"] = f"Bearer {key}"
-        headers["Content-Type"] = "application/json"
-        if self.organization:
-            headers["OpenAI-Organization"] = self.organization
-        if self.project:
-            headers["OpenAI-Project"] = self.project
-        replaced = {name.lower() for name in self.extra_headers}
-        for name in list(headers):
-            if name.lower() in replaced:
-                del headers[name]
-        return {**headers, **self.extra_headers}
-
-
-def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
-    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
-    if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
-    if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
-    stated_path = parts.path.rstrip("/")
-    path = stated_path.removesuffix("/responses").rstrip("/")
-    if not stated_path:
-        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
-        path = "/openai/v1" if is_azure else "/v1"
-    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-
-
-def connection_secrets(
-    headers: Iterable[str], proxy: str, *keys: str
-) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
-    secrets = [*keys, proxy]
-    parts = url_parts(proxy.strip())
-    if parts and parts.password:
-        secrets.append(unquote(parts.password))
-    for value in headers:
-        secrets += header_secrets(value)
-    return tuple(secret for secret in secrets if secret.strip())
-
-
-def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else.
-
-    Brackets without an address and a port that is no number are a ValueError.
-    """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return None
-    return parts
-
-
-def proxy_for(endpoint: Endpoint, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
-    if not proxy:
-        return None
-    address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
-
-
-def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`.
-
-    Each call reads the whole environment. If it names no proxy, one call is enough.
-    """
-    proxies = getproxies()
-    parts = urlsplit(url)
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy:
-        return None
-    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
-        return None
-    return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.transport.connections
-#
-# Pooled HTTP sessions; the only module that opens a connection.
-#
-# Each event loop has one session. The first run that borrows it opens it. It is closed
-# when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
-# --------------------------------------------------------------------------------------
-
-
-_IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
-_KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
-_DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up delays the first words."""
-
-
-class _Pool:
-    """The session of one event loop, lent to the active runs."""
-
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
-        self._lent = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @contextmanager
-    def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is None:
-            self._session = _new_session()
-        self._lent += 1
-        try:
-            yield self._session
-        finally:
-            self._lent -= 1
-            if self._lent == 0:
-                loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
-
-    def close_later(self) -> None:
-        """Close the session, which no run can borrow from now on, in a task.
-
-        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
-        """
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._session is not None:
-            self.start(self._session.close())
-            self._session = None
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work in a task that is referenced until it is done."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def close(self) -> None:
-        """Close the session when all tasks are done."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks)
-        self.close_later()
-        await asyncio.gather(*self._tasks)
-
-
-def _new_session() -> aiohttp.ClientSession:
-    """Return a session that reads no settings of the system and keeps nothing.
-
-    Proxies of the environment are looked up by this package, because trust_env would
-    also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    must not be sent for another. A few compressed bytes can expand to gigabytes.
-    """
-    connector = aiohttp.TCPConnector(
-        limit=_MAX_CONNECTIONS,
-        keepalive_timeout=_KEEPALIVE_SECONDS,
-        ttl_dns_cache=_DNS_SECONDS,
-    )
-    return aiohttp.ClientSession(
-        connector=connector,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept-Encoding": "identity"},
-        auto_decompress=False,
-    )
-
-
-class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
-    """
-
-    connect: float = 30.0
-    first_event: float = 300.0
-    idle: float = 300.0
-    total: float = 0.0
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _ignore_waiting(is_waiting: bool) -> None:
-    """Do nothing: nobody shows that the server is silent."""
-
-
-class Deadlines:
-    """The limit that is active now, over all attempts of one run.
-
-    `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as people who are asked.
-    """
-
-    def __init__(
-        self,
-        timeouts: Timeouts,
-        set_waiting: Callable[[bool], object] = _ignore_waiting,
-    ) -> None:
-        """Start the total limit, if there is one."""
-        self.timeouts = timeouts
-        self._set_waiting = set_waiting
-        self._end = float("inf")
-        if timeouts.total:
-            self._end = _now() + timeouts.total
-        self.start_attempt()
-
-    def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
-        self._next = _now() + self.timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
-        self._set_waiting(True)
-
-    def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
-        self._next = _now() + self.timeouts.idle
-        self._kind = "idle_timeout"
-        self._set_waiting(True)
-
-    def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
-        return _now() + seconds < self._end
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
-        self._set_waiting(False)
-        began = _now()
-        try:
-            yield
-        finally:
-            self._end += _now() - began
-
-    def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
-        return asyncio.timeout_at(min(self._next, self._end))
-
-    def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
-        if self._end <= self._next:
-            return TimedOut("total_timeout")
-        return TimedOut(self._kind)
-
-
-_DRAIN_SECONDS = 1.0
-_MAX_ERROR_BODY = 64 * 1024
-MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
-
-_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word, because the log shows the id."""
-
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
-
-
-class _HttpResponse:
-    """A response with a good status whose body is still arriving."""
-
-    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        self._response = response
-        self._deadlines = deadlines
-        self._broke = False
-        self.is_read = False
-        self.is_stream = response.content_type == "text/event-stream"
-        self.request_id = response.headers.get("x-request-id", "")
-        if not _REQUEST_ID.fullmatch(self.request_id):
-            self.request_id = ""
-
-    async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end.
-
-        aiohttp puts the exception in front of the bytes that arrived before it.
-        """
-        if self._broke:
-            raise ConnectionFailed("The connection to the model's server broke.")
-        content = self._response.content
-        scope = self._deadlines.scope()
-        try:
-            async with scope:
-                chunk = await content.readany()
-            self.is_read = not chunk
-            return chunk
-        except _NETWORK_ERRORS:
-            if scope.expired():
-                raise self._deadlines.timeout_error() from None
-            self._broke = True
-        content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait() or await self.read_any()
-
-    async def read_all(self, most_bytes: int) -> bytearray:
-        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
-        body = bytearray()
-        while chunk := await self.read_any():
-            body += chunk
-            if len(body) > most_bytes:
-                raise AnswerTooLarge
-        return body
-
-    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body as JSON."""
-        body = await self.read_all(most_bytes)
-        if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge
-        try:
-            return load_json(body)
-        except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so. A body
-        that has ended has no connection.
-        """
-        connection = self._response.connection
-        transport = connection.transport if connection else None
-        if transport is None or not transport.is_reading():
-            yield
-            return
-        transport.pause_reading()
-        try:
-            yield
-        finally:
-            if not transport.is_closing():
-                transport.resume_reading()
-
-    async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
-        with suppress(*_NETWORK_ERRORS):
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
-
-    async def response_object(self) -> JsonObject:
-        """Return the body as the API's response object."""
-        wire = as_mapping(await self.read_json())
-        if isinstance(wire.get("output"), list):
-            return wire
-        if wire.get("error"):
-            error = read_api_error(wire)
-            failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
-
-    async def refusal(self) -> ApiRefused:
-        """Return the error of a response with a bad status, with or without a body."""
-        status = self._response.status
-        headers = self._response.headers
-        error = ApiError()
-        if status >= 400:
-            with suppress(TimeoutError, ResponsesError):
-                async with asyncio.timeout(_DRAIN_SECONDS):
-                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
-        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
-        failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
-
-
-_SHOULD_RETRY = {"true": True, "false": False}
-_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
-"""The headers that state a wait as a number, the more exact one first."""
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that the server wants us to wait: a number, or a date."""
-    for name, units in _UNITS_OF_A_SECOND.items():
-        with suppress(ValueError):
-            seconds = float(headers.get(name, "")) / units
-            if 0 <= seconds < float("inf"):
-                return seconds
-    with suppress(ValueError):
-        date = parsedate_to_datetime(headers.get("retry-after", ""))
-        return max(0.0, date.timestamp() - unix_seconds())
-    return None
-
-
-_NEVER_CONNECTED = (
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,
-)
-"""The last is of connecting: aiohttp is given no other limit."""
-
-
-_STATUS_OK = 200
-_FIRST_BAD_STATUS = 300
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERRORS = 500
-
-_MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
-
-
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
-class Connections:
-    """Sends requests; has one session for each event loop."""
-
-    def __init__(self) -> None:
-        """Open nothing yet."""
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def _pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        running = asyncio.get_running_loop()
-        if running not in self._pools:
-            for loop in list(self._pools):
-                if loop.is_closed():
-                    self._pools.pop(loop, None)  # other threads do the same
-            self._pools[running] = _Pool()
-        return self._pools[running]
-
-    @asynccontextmanager
-    async def request(
-        self,
-        endpoint: Endpoint,
-        path: str,
-        payload: dict[str, Any] | None,
-        deadlines: Deadlines,
-    ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
-        InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server; to close a response that was read to its end has no effect. A
-        redirection is a refusal, because the key would be sent along.
-        """
-        body = None if payload is None else await _encode(payload)
-        url = endpoint.url(path)
-        with self._pool().lend() as session:
-            sent = session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=False,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=self._trusted(endpoint),
-                proxy=proxy_for(endpoint, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
-            with closing(await _receive(sent, endpoint, deadlines)) as response:
-                answer = _HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if body is None:  # a GET that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    raise await answer.refusal()
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-                yield answer
-
-    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
-        """Return the certificates to trust: one context a file to reuse connections.
-
-        A file that was changed replaces what was read of it.
-        """
-        path = endpoint.ca_bundle
-        if not (endpoint.verify_ssl and path):
-            return endpoint.verify_ssl
-        try:
-            changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
-                context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
-                if len(self._certificates) >= _MAX_CERTIFICATES:
-                    self._certificates.clear()
-                self._certificates[path] = known
-        except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
-        return known.context
-
-    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run."""
-        self._pool().start(work)
-
-    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request, up to three times; ignore the result."""
-        for wait in (0.0, 0.5, 2.0):
-            await asyncio.sleep(wait)
-            limits = Deadlines(Timeouts(connect=10, first_event=20))
-            try:
-                async with self.request(endpoint, path, {}, limits):
-                    return
-            except ResponsesError as error:
-                if _is_final_status(error.status):
-                    return
-
-    async def close(self) -> None:
-        """Close the session of the running loop, after the work of `do_later`."""
-        await self._pool().close()
-
-
-def _is_final_status(status: int) -> bool:
-    """Say whether another attempt would be answered alike; 0: there was no answer."""
-    if status == _TOO_MANY_REQUESTS:
-        return False
-    return 0 < status < _SERVER_ERRORS
-
-
-_ITEMS_AT_ONCE = 1000
-
-
-async def _encode(payload: JsonObject) -> bytes:
-    """Return a request as JSON; others run between the pieces of a long input.
-
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body.
-    """
-    if not payload:
-        return b""
-    items = payload["input"]
-    texts: list[str] = []
-    for start in range(0, len(items), _ITEMS_AT_ONCE):
-        if start > 0:
-            await asyncio.sleep(0)
-        part = items[start : start + _ITEMS_AT_ONCE]
-        list_text = json.dumps(part, ensure_ascii=False)
-        texts.append(list_text[1:-1])  # without its brackets
-    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, opening, after = whole.partition('"input": [')
-    text = "".join((before, opening, ", ".join(texts), after))
-    return text.encode(errors="replace")
-
-
-async def _receive(
-    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
-) -> aiohttp.ClientResponse:
-    """Return the response; a line break in the key or an odd host is a ValueError."""
-    scope = deadlines.scope()
-    try:
-        async with scope:
-            return await answer
-    except _NETWORK_ERRORS as error:
-        if scope.expired():
-            raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
-    except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
-
-
-def _network_sentence(error: Exception, host: str) -> str:
-    match error:
-        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
-        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
-
-
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `request`.
-
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
-    """
-    container, file = (quote(part, "", errors="replace") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    async with connections.request(endpoint, path, None, deadlines) as answer:
-        return bytes(await answer.read_all(most_bytes))
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields
 
 
 # --------------------------------------------------------------------------------------
@@ -4470,6 +3181,2730 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.repairs.refusal
+#
+# What a refusal names: a place in the request, a parameter, ids, tools, efforts.
+#
+# The server names a place in `param`. Gateways hide it and repeat the API's words, so the
+# words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
+# the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+# schema. What anybody can write into a request must not decide what is repaired, so
+# nothing is believed of the words that the request itself could have said: `OwnTexts`.
+# --------------------------------------------------------------------------------------
+
+
+MAX_MESSAGE = 8000
+"""Characters of a message that are read."""
+_MAX_OWN_CHARACTERS = 64_000_000
+_MAX_OWN_TEXTS = 500_000
+"""Of a larger request no words are believed."""
+_MAX_PATH = 200
+"""Characters of a parameter's path."""
+_MAX_CANDIDATES = 3
+"""Places in the words that are compared with the request; one is usual."""
+
+_LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
+_PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+_NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
+"""Behind a name, a dot or a bracket stands the end of another path."""
+_ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
+"""A text that the server could complete: it writes a number behind a key."""
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
+"""Begins with the first backslash: from each of many the rest would be read again."""
+
+_PARAMETER_IN_WORDS = re.compile(
+    r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
+    r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
+    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_PARAMETER_IN_LOC = re.compile(
+    r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
+)
+"""What pydantic writes, which servers of vLLM's kind use."""
+
+_QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
+_VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
+_ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+
+
+class OwnTexts:
+    """Every key and every text of a request, at every depth.
+
+    The fields of the request itself are ours. The work is bounded: a request is walked
+    once, and each of its texts is searched once for each of few candidates.
+    """
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        """Collect the texts; a request that is too large could have said anything."""
+        self._texts: list[str] = []
+        self._is_complete = True
+        left = _MAX_OWN_CHARACTERS
+        for text in _texts_in(payload.values()):
+            self._texts.append(text)
+            left -= len(text)
+            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+                self._is_complete = False
+                break
+
+    def could_say(self, words: str) -> bool:
+        """Say whether `words` may be a quote from the request, whole or cut off."""
+        if not self._is_complete:
+            return True
+        return any(words in form for text in self._texts for form in _readings(text))
+
+    def could_say_place(self, list_name: str, number: str) -> bool:
+        """Say whether a place in the words may be a quote, or be completed from one."""
+        if self.could_say(f"{list_name}[{number}"):
+            return True
+        return any(
+            _ENDS_LIKE_A_PLACE.search(form[-20:])
+            for text in self._texts
+            for form in _readings(text)
+        )
+
+    def could_say_parameter(self, path: str) -> bool:
+        """Say whether a body in the request could name `path` as its `param`.
+
+        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        """
+        if not self._is_complete or len(path) > _MAX_PATH:
+            return True
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        return any(
+            named.search(form)
+            for text in self._texts
+            if path in text
+            for form in _readings(text)
+        )
+
+
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield all texts and keys in JSON values, without recursion."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (str(key) for key in value)
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text as it is, and as a server shows it that decodes it.
+
+    Addresses are read with their escapes, arguments of calls are JSON in a text.
+    """
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "\\" in text:
+        yield _ESCAPED.sub(_unescaped, text)
+    if "&" in text:
+        yield html.unescape(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _open_quote(words: str) -> str:
+    """Return words without their last sign, which a server may put behind a quote."""
+    return words[:-1]
+
+
+class NamedItem(NamedTuple):
+    """An item as it is sent, behind the name of the one that it was made of."""
+
+    name: str
+    item: Item
+
+
+class SentRequest(NamedTuple):
+    """What was sent, and what it was made of."""
+
+    payload: dict[str, Any]
+    items: Sequence[NamedItem]
+    asked: Mapping[str, Any]
+    """The body before repairs."""
+    repairs: Sequence[object]
+
+    @property
+    def last_name(self) -> str:
+        """The name of the last item."""
+        return self.items[-1].name if self.items else ""
+
+
+class Place(NamedTuple):
+    """A place that a refusal names, and the item or tool that stands there."""
+
+    list_name: str
+    number: int
+    path: str
+    """What follows the number, like `.content[0].text`."""
+    value: Item
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names in the path, without numbers."""
+        return tuple(re.findall(r"\.(\w+)", self.path))
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it: nobody can count the items of a request."""
+        named = {"type": item_type(self.value), **self.value}
+        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
+
+    @property
+    def inner_tool(self) -> Item | None:
+        """The tool of an item with tools, if the path leads to one."""
+        match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
+        if match is None or item_type(self.value) != ADDED_TOOLS:
+            return None
+        tools = content_parts(self.value.get("tools"))
+        number = int(match[1])
+        return tools[number] if number < len(tools) else None
+
+
+class Refusal:
+    """What a server said about a request that it refused."""
+
+    def __init__(self, error: ApiError, sent: SentRequest) -> None:
+        """Read nothing yet."""
+        self.error = error
+        self.sent = sent
+        self.words = error.message[:MAX_MESSAGE]
+
+    @cached_property
+    def _own(self) -> OwnTexts:
+        return OwnTexts(self.sent.asked)
+
+    @property
+    def _param(self) -> str:
+        """What the server itself names; not what a body inside of its words names."""
+        if self.error.is_relayed:
+            return ""
+        return self.error.param or ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        if self.error.code == "unknown_parameter":
+            return True
+        return bool(_UNKNOWN.search(self.words))
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The item or tool that is named, by `param` or by words that are its own."""
+        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        if match is None:
+            return None
+        list_name, number = match[1], int(match[2])
+        rows = as_list(self.sent.payload.get(list_name))
+        if number >= len(rows):
+            return None
+        return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def has_named_place(self) -> bool:
+        """Whether the server's own `param` names the place."""
+        return _NAMED_PLACE.fullmatch(self._param) is not None
+
+    def _place_in_words(self) -> re.Match[str] | None:
+        """Return the first place in the words that the request could not have said.
+
+        A `param` that names something else is more certain than words.
+        """
+        if self._param not in ("", "input", "tools"):
+            return None
+        words = self.words
+        if self.error.is_relayed:
+            words = f"{self.error.param or ''} {words}"
+        candidates: dict[tuple[str, str], re.Match[str]] = {}
+        for match in _PLACE_IN_WORDS.finditer(words):
+            candidates.setdefault((match[1], match[2]), match)
+            if len(candidates) == _MAX_CANDIDATES:
+                break
+        for (list_name, number), match in candidates.items():
+            if not self._own.could_say_place(list_name, number):
+                return match
+        return None
+
+    @property
+    def named_parameter(self) -> str:
+        """The `param`, which may be the path of a parameter."""
+        return self._param
+
+    @cached_property
+    def parameter(self) -> str:
+        """The path of the parameter that `param` or the words name; empty for none."""
+        if self._param:
+            return self._param
+        relayed = self.error.param or ""
+        if relayed and not self._own.could_say_parameter(relayed):
+            return relayed
+        match = _PARAMETER_IN_WORDS.search(self.words)
+        match = match or _PARAMETER_IN_LOC.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        return ".".join(filter(None, match.groups()))
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that the words name by what they are, one after the other."""
+        functions = self._names(_FUNCTION_IN_WORDS)
+        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._names(_SERVER_IN_WORDS)
+        stores = set(_VECTOR_STORE.findall(self.words))
+        if self.error.code == "invalid_value":
+            # A tool's own error, as `image_generation_user_error`.
+            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        for tool in declared_tools(self.sent.payload):
+            kind = tool.get("type")
+            is_named = kind in kinds or tool.get("server_label") in labels
+            if kind in ("function", "custom"):
+                is_named = tool.get("name") in functions
+            elif kind == "file_search":
+                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
+                is_named = is_named or bool(stores & used)
+            if is_named:
+                yield tool
+
+    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+        """Return the names behind a noun that the request could not have said."""
+        names: dict[str, str] = {}
+        for match in pattern.finditer(self.words):
+            names.setdefault(match[1], match[0])
+            if len(names) == _MAX_CANDIDATES:
+                break
+        return {
+            name
+            for name, said in names.items()
+            if not self._own.could_say(_open_quote(said))
+        }
+
+    @property
+    def numbers_of_ids(self) -> Iterator[int]:
+        """The numbers of the items that have an id which the words name."""
+        named = set(_ID_IN_WORDS.findall(self.words))
+        for number, row in enumerate(self.sent.items):
+            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
+            if any(isinstance(one, str) and one in named for one in ids):
+                yield number
+
+    @property
+    def quoted_words(self) -> set[str]:
+        """The single words that the message quotes."""
+        return set(_QUOTED.findall(self.words))
+
+
+def named_subject(sent: SentRequest, error: ApiError) -> str:
+    """Return the item or tool that an error names, for the log; empty for none."""
+    place = Refusal(error, sent).place
+    return place.subject if place else ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.chat_repairs
+#
+# Repairs of one chat: which of its items are left out, or sent as plain text.
+#
+# A chat stores them, so that its later turns do not meet the refusal again and begin with
+# the same bytes. An item is named by a digest, because its place changes. What people and
+# administrators wrote always stays.
+# --------------------------------------------------------------------------------------
+
+
+MAX_CHAT_REPAIRS = 100
+"""A chat remembers no more of them; of a longer list the newest count."""
+
+_MAX_ROWS_READ = 1000
+_NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
+_TYPE_FORM = re.compile(r"[a-z_]{1,64}")
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_MAX_TOLD = 20_000
+"""Characters of a call or an output that is sent as words of the model."""
+
+
+class ChatItems:
+    """The items of a request before repairs, with their names."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        """Name the items."""
+        names = item_names(items)
+        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def up_to(self, name: str) -> list[NamedItem]:
+        """Return what stands up to the item `name`, itself included; nothing without."""
+        end = self._places.get(name, -1) + 1
+        return self.rows[:end]
+
+
+class ChatRepair(ABC):
+    """One change of the items of a chat."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = True
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is left out; of calls and outputs words stay."""
+        del items
+        return frozenset()
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is sent with its words alone."""
+        del items
+        return frozenset()
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, beside the repairs that it had."""
+        items = sent.asked["input"]
+        with_it = name_items(items, [*sent.repairs, self])
+        return with_it != name_items(items, sent.repairs)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutItem(ChatRepair):
+    """One item is left out, with the reasoning in front of it.
+
+    A call and its output become words: without them the model would call again.
+    """
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    is_told: bool = field(default=False, compare=False)
+    """Whether it is a call or an output."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.is_told:
+            return f"One earlier {self.noun} was sent as plain text."
+        return f"One earlier {self.noun} could not be sent again and was left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["item", self.name]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class SendAsText(ChatRepair):
+    """The words of one item stay; pictures and files become a line of text."""
+
+    name: str
+    noun: str = field(default="item", compare=False)
+    had_media: bool = field(default=False, compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.had_media:
+            return "A picture or file could not be sent to the model and was left out."
+        return f"One earlier {self.noun} was sent as plain text."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["text", self.name]
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return its one name."""
+        del items
+        return {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out, up to one: what comes later may be taken."""
+
+    kind: str
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.kind == "code_interpreter_call":
+            return "Earlier runs of code are no longer there: answering without them."
+        noun = self.kind.replace("_", " ")
+        return f"Earlier items of the kind {noun} were left out."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["kind", self.kind, self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of its type."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if item_type(row.item) == self.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out, up to one: the error does not say which it was."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server could not read earlier reasoning of this chat: answering "
+            "without it."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["reasoning", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is encrypted."""
+        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+
+
+@dataclass(frozen=True, slots=True)
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The server refused this chat as it was: only its texts and tool results "
+            "were sent."
+        )
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["plain", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what has no words."""
+        rows = items.up_to(self.until)
+        return {row.name for row in rows if not _has_words(row.item)}
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class WordsAlone(ChatRepair):
+    """Only messages stay, up to one item; of calls and outputs words stay."""
+
+    until: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server refused this chat again: only its words were sent."
+
+    def stored(self) -> list[str]:
+        """Return the form that a chat stores."""
+        return ["words", self.until]
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of what is no message with words."""
+        rows = items.up_to(self.until)
+        return {
+            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
+        }
+
+    def as_text(self, items: ChatItems) -> Set[str]:
+        """Return all names."""
+        return {row.name for row in items.up_to(self.until)}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutPlainReasoning(ChatRepair):
+    """Reasoning of which only the words came is not sent again.
+
+    It is the way of a server, not of a chat.
+    """
+
+    is_about_chat: ClassVar = False
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return "The server does not take its reasoning back: answering without."
+
+    def stored(self) -> list[str]:
+        """Return nothing that a chat stores."""
+        return []
+
+    def left_out(self, items: ChatItems) -> Set[str]:
+        """Return the names of such reasoning."""
+        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+
+
+def _has_words(item: Item) -> bool:
+    if is_paired(item):
+        return True
+    return item_type(item) == "message" and bool(message_text(item))
+
+
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair = _read_chat_repair(as_list(row))
+        if repair is not None:
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
+
+
+_BY_NAME = {
+    "item": LeaveOutItem,
+    "text": SendAsText,
+    "reasoning": LeaveOutReasoning,
+    "plain": PlainItems,
+    "words": WordsAlone,
+}
+"""The repairs whose stored form is a word and the name of an item."""
+
+
+def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
+    if not all(isinstance(word, str) for word in row):
+        return None
+    match row:
+        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
+            repair: ChatRepair = _BY_NAME[action](name)
+            return repair
+        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
+            _NAME_FORM.fullmatch(name)
+        ):
+            return LeaveOutKind(kind, name)
+    return None
+
+
+def item_names(items: Iterable[Item]) -> list[str]:
+    """Return the names of items: a digest, and a number where the same item comes again.
+
+    What is appended to a chat changes no name.
+    """
+    counts = Counter[str]()
+    names: list[str] = []
+    for item in items:
+        digest = json_digest(item)
+        number = counts[digest]
+        names.append(f"{digest}.{number}" if number else digest)
+        counts[digest] += 1
+    return names
+
+
+def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedItem]:
+    """Return the items that are sent, each with the name of what it was made of.
+
+    Repairs of requests are not applied here. Calls and outputs stay in pairs.
+    """
+    chat = ChatItems(items)
+    own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
+    if not own:
+        return chat.rows
+    out: set[str] = set()
+    text: set[str] = set()
+    for repair in own:
+        out |= repair.left_out(chat)
+        text |= repair.as_text(chat)
+    told_calls = {
+        row.item.get("call_id")
+        for row in chat.rows
+        if row.name in out and is_paired(row.item)
+    }
+    rows: list[NamedItem] = []
+    for row in chat.rows:
+        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
+        is_out = row.name in out and not is_from_people(row.item)
+        if is_told or is_out:
+            _drop_last_reasoning_rows(rows)
+        if is_told:
+            rows.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in text and not is_out and _has_plain_form(row.item):
+            rows.append(row._replace(item=plain_item(row.item)))
+        elif not is_out:
+            rows.append(row)
+    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
+    return [row for row in rows if id(row.item) in kept]
+
+
+def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
+    while rows and is_reasoning(rows[-1].item):
+        rows.pop()
+
+
+def _has_plain_form(item: Item) -> bool:
+    return is_paired(item) or item_type(item) == "message"
+
+
+def is_from_people(item: Item) -> bool:
+    """Say whether a person or the administrator wrote `item`, which always stays."""
+    return bool(item.get("role", "assistant") != "assistant")
+
+
+def _words_of_pair(item: Item) -> Item:
+    """Return a call or an output as words of the model."""
+    if is_call(item):
+        given = item.get("arguments") or item.get("input")
+        text = f"I called {item.get('name')}: {given}"
+    else:
+        text = f"I got this result: {plain_item(item).get('output')}"
+    return text_message("assistant", text[:_MAX_TOLD])
+
+
+def has_media(item: Item) -> bool:
+    """Say whether `item` holds an image or a file."""
+    return any(
+        part.get("type") in _MEDIA
+        for key in ("content", "output")
+        for part in content_parts(item.get(key))
+    )
+
+
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
+    if item_type(item) == "message":
+        return text_message(item.get("role"), message_text(_without_media(item)))
+    bare = _without_media(item)
+    if isinstance(bare.get("output"), list):
+        texts = [part_text(part) for part in content_parts(bare["output"])]
+        bare["output"] = "\n".join(texts)
+    names = ("type", "call_id", "name", "arguments", "input", "output")
+    return {key: bare[key] for key in names if key in bare}
+
+
+def _without_media(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        if isinstance(item.get(key), list):
+            changed[key] = [_part_without_media(part) for part in item[key]]
+    return changed
+
+
+def _part_without_media(part: Any) -> Any:
+    is_media = isinstance(part, dict) and part.get("type") in _MEDIA
+    return {"type": "input_text", "text": _MEDIA_GONE} if is_media else part
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.request_repairs
+#
+# Repairs of requests to one model: tools, parameters and fields that are left out.
+#
+# They are remembered for a user or for all users (`memory`). What guards is never
+# repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
+# of what an item means, and a tool goes whole, because without its filters, its allowed
+# tools or its approvals it would do more than its administrator permits.
+# --------------------------------------------------------------------------------------
+
+
+MAY_BE_LEFT_OUT = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "include",
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning",
+        "reasoning.context",
+        "reasoning.effort",
+        "reasoning.mode",
+        "reasoning.summary",
+        "service_tier",
+        "stream",
+        "temperature",
+        "text",
+        "text.verbosity",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
+`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
+`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+
+_FIELDS_WITH_A_MEANING = frozenset(
+    {
+        "action",
+        "approval_request_id",
+        "approve",
+        "arguments",
+        "call_id",
+        "code",
+        "container_id",
+        "content",
+        "encrypted_content",
+        "file_data",
+        "file_id",
+        "file_url",
+        "filename",
+        "image_url",
+        "input",
+        "name",
+        "output",
+        "queries",
+        "refusal",
+        "result",
+        "role",
+        "server_label",
+        "text",
+        "tools",
+        "type",
+    }
+)
+"""An item without one of them would say something else: it is left out whole."""
+_ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
+_MAX_KEYS = 6
+_MAX_TYPE = 64
+
+
+class RequestRepair(ABC):
+    """One change of a request."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = False
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the changed body; the same object if there is nothing to change."""
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent."""
+        return self.apply(sent.payload) != sent.payload
+
+
+Repair = ChatRepair | RequestRepair
+
+
+def refused_message(refused: str) -> str:
+    """Return what a person is told of something that is left out."""
+    return f"The model's server does not take {refused}: answering without it."
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutParameter(RequestRepair):
+    """A parameter goes that has the refused value, or whatever value it has."""
+
+    path: str
+    value_digest: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.path == "stream":
+            return "The model may not stream here: the answer comes in one piece."
+        return refused_message(self.path)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameter."""
+        if self.path not in MAY_BE_LEFT_OUT:
+            return payload
+        value = value_at(payload, *self.path.split("."))
+        if value is None or self._is_about_another(value):
+            return payload
+        if self.path == "text" and "format" in value:
+            return payload  # the person asked for it
+        return _with_parameter(payload, self.path, None)
+
+    def _is_about_another(self, value: object) -> bool:
+        return self.value_digest not in ("", json_digest(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceEffort(RequestRepair):
+    """An effort that the model does not have becomes the nearest that it has."""
+
+    refused: str
+    allowed: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return f"The model does not have this effort: answering with {self.allowed}."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the other effort."""
+        if value_at(payload, "reasoning", "effort") != self.refused:
+            return payload
+        return _with_parameter(payload, "reasoning.effort", self.allowed)
+
+
+def _with_parameter(
+    payload: dict[str, Any], path: str, value: object
+) -> dict[str, Any]:
+    """Return a body with another value at a path of one or two names; None for none."""
+    outer, _, inner = path.partition(".")
+    changed = dict(payload)
+    if inner:
+        changed[outer] = _with_key(payload[outer], inner, value)
+    else:
+        changed[outer] = value
+    if changed[outer] in (None, {}):
+        del changed[outer]
+    return changed
+
+
+def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    changed = {**fields, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutToolChoice(RequestRepair):
+    """The choice of tools goes, and with it each tool that it forbids."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("tool_choice")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the choice, offering no more than it allowed."""
+        choice = payload.get("tool_choice")
+        if choice is None:
+            return payload
+        tools = declared_tools(payload)
+        if choice == "none":
+            tools = []
+        elif isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
+            tools = [tool for tool in tools if tool_name(tool) in allowed]
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTool(RequestRepair):
+    """A tool goes whole, and a choice that may have meant it."""
+
+    digest: str
+    name: str = field(default="", compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(f"the tool {self.name[:64]}")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the tool, also without an item that added it."""
+        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
+        if len(kept) == len(declared_tools(payload)):
+            return payload
+        changed = dict(payload)
+        if self._is_added(payload):
+            changed = lower_payload(payload, {ADDED_TOOLS})
+        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
+        return _with_tools(changed, tools, choice)
+
+    def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        tools = as_list(payload.get("tools"))
+        return all(json_digest(tool) != self.digest for tool in tools)
+
+
+def _with_tools(
+    payload: dict[str, Any], tools: Sequence[Item], choice: object
+) -> dict[str, Any]:
+    """Return a body with these tools and this choice; no empty list, no idle choice."""
+    changed = {**payload, "tools": list(tools), "tool_choice": choice}
+    if not tools:
+        del changed["tools"]
+    if choice is None or not declared_tools(changed):
+        del changed["tool_choice"]
+    return changed
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if choice == "required":
+        return None
+    if not isinstance(choice, Mapping):
+        return choice
+    names: set[object] = set()
+    for tool in tools:
+        names |= {tool_name(tool), tool.get("type")}
+    allowed = choice.get("tools")
+    if not isinstance(allowed, list):
+        return choice if tool_name(choice) in names else None
+    chosen = [tool for tool in allowed if tool_name(tool) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutField(RequestRepair):
+    """A field that a server does not know goes from all items of a type."""
+
+    kind: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.keys[-1][:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose items do not have the field."""
+        if not may_lose_field(self.kind, self.keys):
+            return payload
+        items = [
+            _without_key(item, self.keys) if item_type(item) == self.kind else item
+            for item in payload["input"]
+        ]
+        return {**payload, "input": items}
+
+
+def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+    """Say whether items of a type mean the same without the field at a path."""
+    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+        return False
+    if kind == "message" and tuple(keys) == ("type",):
+        return True  # its role tells what it is
+    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutStrict(RequestRepair):
+    """No function says whether it is strict, for servers that do not know the field."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("strict")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose functions do not have the field."""
+        changed = dict(payload)
+        if payload.get("tools"):
+            changed["tools"] = _not_strict(payload["tools"])
+        changed["input"] = [
+            (
+                {**item, "tools": _not_strict(item["tools"])}
+                if item_type(item) == ADDED_TOOLS
+                else item
+            )
+            for item in payload["input"]
+        ]
+        return changed
+
+
+def _not_strict(tools: Iterable[Item]) -> list[Item]:
+    return [
+        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
+        for tool in tools
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerItems(RequestRepair):
+    """Fields of the request say what items of a type said."""
+
+    kind: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.kind)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the items."""
+        return lower_payload(payload, {self.kind} & APPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveMessages(RequestRepair):
+    """Messages between calls and their outputs stand behind the outputs.
+
+    Recorded at DeepSeek: there an output has to follow the calls at once.
+    """
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The model's server does not take text between a tool call and its result: "
+            "sending the text behind it."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with its items in the other order."""
+        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+
+
+def repair_request(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`; `payload` itself with none."""
+    if not repairs:
+        return payload
+    if any(isinstance(repair, ChatRepair) for repair in repairs):
+        return sent_request(payload, repairs).payload
+    # The names of all items take a while in a long chat, and nobody needs them here.
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    return _apply_all(lowered, repairs)
+
+
+def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+    """Return what is sent for a body before its repairs, with the names of its items.
+
+    What is lowered is lowered first: tools of an item are then left out like others.
+    Items are moved before they get names, so that a name stays with its item.
+    """
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    if MoveMessages() in repairs:
+        lowered = MoveMessages().apply(lowered)
+    rows = name_items(lowered["input"], repairs)
+    lowered["input"] = [row.item for row in rows]
+    repaired = _apply_all(lowered, repairs)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+    for repair in repairs:
+        if isinstance(repair, RequestRepair):
+            payload = repair.apply(payload)
+    return payload
+
+
+def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the types of items that a server does not take."""
+    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+
+
+def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the digests of the tools that a server does not take."""
+    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+
+
+def effort_of(payload: Mapping[str, Any]) -> object:
+    """Return the effort that a request asks for."""
+    return value_at(payload, "reasoning", "effort")
+
+
+def value_digest(payload: Mapping[str, Any], path: str) -> str:
+    """Return the digest of a parameter's value."""
+    return json_digest(value_at(payload, *path.split(".")))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.retries
+#
+# Which failures may pass if the same request is sent again, and how long to wait.
+#
+# Requests are sent again as OpenAI's Python client does it
+# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+# retrying cannot restore.
+# --------------------------------------------------------------------------------------
+
+
+RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not is_transient(failure):
+        return None
+    wait = failure.retry_after
+    if wait is None:
+        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    return wait if wait <= policy.max_wait else None
+
+
+def is_transient(failure: Failure) -> bool:
+    """Say whether the same request may succeed later."""
+    words = {failure.error.code, failure.error.type}
+    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or words & NO_CREDIT_CODES:
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.names_a_place
+        return is_nameless or bool(words & RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.finding
+#
+# Finds the repair of a request that was refused.
+#
+# Nobody knows all that a server may refuse, so what to change is found from what the
+# refusal names (`refusal`). Only few refusals name nothing and are known by their words
+# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+# not suffice, the plain words of the chat are sent.
+# --------------------------------------------------------------------------------------
+
+
+MAX_REPAIRS = 3
+"""Of one response, before plain words are sent."""
+
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_UNREAD = "invalid_encrypted_content"
+_LASTING_CODES = (
+    RETRIED_CODES
+    | NO_CREDIT_CODES
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, _UNREAD, "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+"""What DeepSeek says of a text between a call and its output (recorded), and of nothing
+that a request lacks: calls and outputs are sent in pairs."""
+_MAX_NAME = 64
+"""Characters of a name that are kept for the message."""
+_UNREACHED = "retrieving tool list"
+"""What the API writes of a remote MCP server that may be there again soon."""
+
+
+class Trial(NamedTuple):
+    """A repair on trial, which is remembered if it is seen to help."""
+
+    repair: Repair
+    error: ApiError = ApiError()
+    """The refusal that it answers."""
+    is_named: bool = False
+    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    is_lasting: bool = True
+    """Whether later requests would be refused as well."""
+    helped_at_once: bool = False
+    """Whether the request with this repair was accepted."""
+
+
+def may_be_repaired(failure: Failure) -> bool:
+    """Say whether a failure is about what the request says."""
+    words = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+
+
+def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+    """Return what to try after a refusal of `sent`; None if nothing may help.
+
+    `done` is how many repairs the same response has cost. A 404 that names nothing is
+    about the address.
+    """
+    if not may_be_repaired(failure):
+        return None
+    error = failure.error
+    refusal = Refusal(error, sent)
+    if done < MAX_REPAIRS:
+        for trial in _candidates(refusal, failure):
+            if _is_worth_trying(trial.repair, sent):
+                return trial._replace(error=error)
+    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+
+
+def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return what to try when retries did not help; None if nothing may.
+
+    A stream that ends in an error without any name may be a refusal for good, or a
+    server in trouble: so a chat does not remember it.
+    """
+    if failure.status != 200 or not may_be_repaired(failure):
+        return None
+    trial = _plain_words(sent, failure.error)
+    return trial._replace(is_lasting=False) if trial else None
+
+
+def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+        if _is_worth_trying(repair, sent):
+            return Trial(repair, error)
+    return None
+
+
+def _may_want_plain_words(failure: Failure) -> bool:
+    """Say whether other words may be accepted; the server may as well be in trouble."""
+    if failure.status is None or is_transient(failure):
+        return False
+    return failure.status != 404 or failure.error.names_a_place
+
+
+def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
+    """Say whether a repair is new, and changes what was sent.
+
+    Nor does it give back an effort that another repair took away.
+    """
+    if repair in sent.repairs:
+        return False
+    if isinstance(repair, ReplaceEffort):
+        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
+        if any(repair.allowed == earlier.refused for earlier in efforts):
+            return False
+    return repair.applies(sent)
+
+
+def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+    """Yield what may help, the best first."""
+    if failure.status is None:
+        # A stream that could not be read: no server said anything.
+        if refusal.error.param == "stream":
+            yield Trial(LeaveOutParameter("stream"))
+        return
+    if "reasoning" in refusal.error.text.lower():
+        yield Trial(LeaveOutPlainReasoning())
+    for find in (
+        _by_code_or_words,
+        _by_place,
+        _by_picture_code,
+        _by_id,
+        _by_unreadable_reasoning,
+        _by_parameter,
+        _by_tool,
+    ):
+        yield from find(refusal)
+    yield Trial(LeaveOutPlainReasoning())
+
+
+def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words = refusal.words
+    kinds = {item_type(row.item) for row in refusal.sent.items}
+    last = refusal.sent.last_name
+    if refusal.error.code == _UNREAD:
+        yield Trial(LeaveOutReasoning(last))
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield Trial(LeaveOutKind("code_interpreter_call", last))
+    if _TEXT_BEFORE_OUTPUT.search(words):
+        yield Trial(MoveMessages())
+    refused = words.partition("upported values")[0]
+    for kind in sorted(APPENDED & kinds):
+        if kind in refused:
+            yield Trial(LowerItems(kind))
+    if "not found in 'tools'" in words:
+        yield Trial(LowerItems(ADDED_TOOLS))
+    if "must be verified to stream" in words.lower():
+        is_named = refusal.named_parameter == "stream"
+        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+
+
+def _by_place(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the item or the tool that is named."""
+    place = refusal.place
+    if place is None:
+        return
+    is_named = refusal.has_named_place
+    tool = place.value if place.list_name == "tools" else place.inner_tool
+    if tool is not None:
+        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+            yield Trial(LeaveOutStrict(), is_named=is_named)
+        yield _without_tool(refusal, tool, is_named=is_named)
+        return
+    yield from _without_field(refusal, place)
+    yield from _without_item(refusal, place.number, is_named=is_named)
+
+
+def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+    """Return the repair of a tool; a server that is not reached may be back soon."""
+    is_lasting = _UNREACHED not in refusal.words
+    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
+    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+
+
+def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
+    """Yield the repair of a field that the server does not know.
+
+    What a person wrote may have it by that person's choice.
+    """
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        is_named = refusal.has_named_place and not is_from_people(place.value)
+        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
+
+
+def _without_item(
+    refusal: Refusal, number: int, *, is_named: bool = False
+) -> Iterator[Trial]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    name, item = refusal.sent.items[number]
+    kind = item_type(item)
+    if kind in APPENDED:
+        yield Trial(LowerItems(kind), is_named=is_named)
+        return
+    if has_plain_reasoning(item):
+        yield Trial(LeaveOutPlainReasoning())
+        return
+    noun = kind.replace("_", " ")[:_MAX_NAME]
+    if has_media(item):
+        yield Trial(SendAsText(name, noun, had_media=True))
+    elif kind == "message" and plain_item(item) != item:
+        yield Trial(SendAsText(name, noun))
+    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
+    if is_hosted(item) and left_out:  # a known type, so its name is short
+        # One after the other would be refused; a long chat may have many.
+        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_people(item):
+        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+
+
+def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest picture: its refusal names no place."""
+    if refusal.error.code not in PICTURE_CODES:
+        return
+    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
+    if places:
+        yield from _without_item(refusal, places[-1])
+
+
+def _by_id(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the items that have an id which the server names."""
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+
+
+def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
+    if has_encrypted and _UNREADABLE.search(refusal.words):
+        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+
+
+def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a parameter; one that guards stays."""
+    payload = refusal.sent.payload
+    is_named = refusal.named_parameter == refusal.parameter
+    path = _whole_parameter(refusal.parameter)
+    if path == "tool_choice":
+        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+    if path not in MAY_BE_LEFT_OUT:
+        return
+    if path == "reasoning.effort" and not refusal.is_unknown:
+        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
+        if nearest:
+            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            yield Trial(repair, is_named=is_named)
+    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _whole_parameter(path: str) -> str:
+    """Return what is left out for a place inside of a parameter, like `include[1]`.
+
+    Only what `reasoning` and `text` hold goes on its own.
+    """
+    outer = re.split(r"[.\[]", path)[0]
+    return path if outer in ("reasoning", "text") else outer
+
+
+def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
+    """Return the effort that is nearest to the one that was asked for."""
+    if asked not in REASONING_EFFORTS:
+        return None
+    wanted = REASONING_EFFORTS.index(str(asked))
+    nearest = None
+    for place, effort in enumerate(REASONING_EFFORTS):
+        if effort not in quoted or effort == asked:
+            continue
+        distance = abs(place - wanted)
+        if nearest is None or distance < nearest[0]:
+            nearest = (distance, effort)
+    return nearest[1] if nearest else None
+
+
+def _by_tool(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a tool that the words name by its name, label or type."""
+    for tool in refusal.tools:
+        yield _without_tool(refusal, tool)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.stream
+#
+# The stream of a response: bytes in, typed events out.
+#
+# Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
+# stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
+# (docs/reference/responses-api.md, "Stream events").
+#
+# The `type` alone identifies an event. Those that are not used here only show that the
+# connection is alive.
+# --------------------------------------------------------------------------------------
+
+
+class ServerSentEvent(NamedTuple):
+    """One dispatched event; `data` holds its lines joined by a newline."""
+
+    event: str
+    data: str
+
+
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
+class EventStreamDecoder:
+    """Turns chunks of any size into events.
+
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
+    linear in the length of the stream.
+    """
+
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
+        self._after_cr = False
+        self._event = b""
+        self._lines: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that `chunk` completes; it may begin inside of a CRLF.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
+            return []
+        return self._take_lines(chunk)
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event whose final blank line is missing at the end of the stream.
+
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
+        """
+        return self._take_lines(b"\n\n")
+
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that end; id, retry and unknown fields are not used."""
+        text = b"".join((self._partial_line, chunk))
+        lines = text.splitlines()
+        self._partial_line = bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
+        if text.endswith(b"\r"):
+            self._after_cr = True
+        elif not text.endswith(b"\n"):
+            self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
+        events = []
+        for line in lines:
+            field, _, value = line.partition(b":")
+            if field == b"data":
+                self._lines.append(value.removeprefix(b" "))
+            elif field == b"event":
+                self._event = value.strip()
+            elif not line:
+                if self._lines:
+                    events.append(self._event_of_lines())
+                self._event = b""
+                self._lines = []
+                self._size = 0
+        return events
+
+    def _event_of_lines(self) -> ServerSentEvent:
+        """Return the event; made as a plain tuple, in half the time."""
+        name = self._event.decode("utf-8", "replace")
+        data = b"\n".join(self._lines).decode("utf-8", "replace")
+        return tuple.__new__(ServerSentEvent, (name, data))
+
+
+NO_CARD: JsonObject = MappingProxyType({})
+
+
+class TextDelta(NamedTuple):
+    """An addition to a text that grows.
+
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
+    """
+
+    output_index: int
+    kind: str
+    part: int
+    text: str
+    item_id: str = ""
+
+
+class TextDone(TextDelta):
+    """A text that has ended: it replaces the deltas of the same kind and place."""
+
+
+class AnnotationAdded(NamedTuple):
+    """What a place in a text refers to."""
+
+    output_index: int
+    annotation: Item
+    item_id: str = ""
+
+
+class PartialImage(NamedTuple):
+    """An image as far as it is drawn.
+
+    `image` is base64; `form` is its format, if the server tells it.
+    """
+
+    output_index: int
+    image: str
+    form: str
+    item_id: str = ""
+
+
+class ItemAdded(NamedTuple):
+    """An item began; its content is still missing."""
+
+    output_index: int
+    item: Item
+
+
+class ItemDone(NamedTuple):
+    """The item as it counts, byte for byte.
+
+    `card` holds what a host shows beside it (`files`, `links`, `notes`).
+    """
+
+    output_index: int
+    item: Item
+    card: JsonObject = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
+
+
+class FinalResponse(NamedTuple):
+    """The end of a response, with its final snapshot.
+
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
+    """
+
+    status: str
+    response: JsonObject
+
+
+class StreamError(NamedTuple):
+    """The request failed; no response object comes with it."""
+
+    error: ApiError
+
+
+ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
+"""What happens to one output item.
+
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
+"""
+
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
+"""None stands for all other events."""
+
+
+def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
+    joined: list[StreamEvent] = []
+    for place, neighbors in groupby(events, _delta_place):
+        if place is None:
+            joined += neighbors
+            continue
+        deltas = [event for event in neighbors if isinstance(event, TextDelta)]
+        text = "".join([delta.text for delta in deltas])
+        joined.append(deltas[0]._replace(text=text))
+    return joined
+
+
+def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+    """Return the text that a delta adds to; None for any other event."""
+    if type(event) is not TextDelta:  # a TextDone is one, too
+        return None
+    return event.output_index, event.kind, event.part, event.item_id
+
+
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
+
+_END_OF_STREAM = "[DONE]"
+_JSON_SPACE = " \t\n\r"
+"""RFC 8259, section 2."""
+
+_Reader = Callable[[JsonObject], StreamEvent]
+
+
+def parse_event(event: ServerSentEvent) -> StreamEvent:
+    """Return the typed event; raises MalformedEvent if it is not a JSON object.
+
+    Other servers end their streams with `[DONE]`. Thousands of brackets are a
+    RecursionError, no value a StopIteration.
+    """
+    if event.data == _END_OF_STREAM:
+        return None
+    text = event.data.strip(_JSON_SPACE)
+    try:
+        wire, end = _SCAN_JSON(text, 0)
+        if end != len(text):
+            raise ValueError
+        if _may_be_deep(text) and is_too_deep(wire):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+def _may_be_deep(text: str) -> bool:
+    """Say whether a JSON text has brackets enough to be too deep.
+
+    A level takes two characters at least, so a delta needs no look at its depth.
+    """
+    if len(text) <= 2 * MAX_JSON_DEPTH:
+        return False
+    return text.count("[") + text.count("{") > MAX_JSON_DEPTH
+
+
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
+
+
+def _checked(value: object, kind: type) -> Any:
+    """Return a value of a type; raises TypeError for any other."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+_NO_INDEX = -1
+
+
+def _index(wire: JsonObject) -> int:
+    index = wire.get("output_index")
+    if index is None:
+        return _NO_INDEX
+    return int(_checked(index, int))
+
+
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`.
+
+    The tuple is made in half the time of the named tuple's own `__new__`.
+    """
+    new = partial(tuple.__new__, event)
+
+    def read(wire: JsonObject) -> StreamEvent:
+        text = wire[field]
+        part_index = wire.get(part, 0)
+        item_id = wire.get("item_id")
+        index = wire.get("output_index")
+        if index is None:
+            index = _NO_INDEX
+        if not isinstance(text, str):
+            raise TypeError
+        if not isinstance(part_index, int) or not isinstance(index, int):
+            raise TypeError
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, part_index, text, item_id))
+
+    return read
+
+
+def _read_annotation(wire: JsonObject) -> StreamEvent:
+    """Return a citation; the type allows none, the final item has all of them."""
+    annotation = wire.get("annotation")
+    if annotation is None:
+        return None
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
+
+
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
+    return PartialImage(
+        _index(wire),
+        _checked(wire["partial_image_b64"], str),
+        str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
+    )
+
+
+def _read_item_added(wire: JsonObject) -> StreamEvent:
+    return ItemAdded(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_item_done(wire: JsonObject) -> StreamEvent:
+    return ItemDone(_index(wire), _checked(wire["item"], dict))
+
+
+def _read_final(status: str, wire: JsonObject) -> StreamEvent:
+    return FinalResponse(status, _checked(wire["response"], dict))
+
+
+def _read_error(wire: JsonObject) -> StreamEvent:
+    """Return the error; in the flat form `type` is only "error"."""
+    flat = {key: value for key, value in wire.items() if key != "type"}
+    return StreamError(read_api_error(flat))
+
+
+class _TextEvent(NamedTuple):
+    """A text that grows, in the words of the wire."""
+
+    name: str
+    kind: str
+    part: str
+    """The field of the text's place."""
+    whole: str
+    """The field of the whole text, in the event that ends it."""
+
+
+_TEXT_EVENTS = (
+    _TextEvent("output_text", "text", "content_index", "text"),
+    _TextEvent("refusal", "refusal", "content_index", "refusal"),
+    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
+    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
+    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
+    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
+)
+
+
+def _text_readers() -> dict[str, _Reader]:
+    """Return the readers of all texts that grow, by the type of their events."""
+    readers: dict[str, _Reader] = {}
+    for name, kind, part, whole in _TEXT_EVENTS:
+        readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
+    return readers
+
+
+_READERS: Mapping[str, _Reader] = {
+    **_text_readers(),
+    "response.output_text.annotation.added": _read_annotation,
+    "response.image_generation_call.partial_image": _read_partial_image,
+    "response.output_item.added": _read_item_added,
+    "response.output_item.done": _read_item_done,
+    "response.completed": partial(_read_final, "completed"),
+    "response.incomplete": partial(_read_final, "incomplete"),
+    "response.failed": partial(_read_final, "failed"),
+    "error": _read_error,
+}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.events
+#
+# What a run reports to those who show it or record it.
+#
+# The events of output items are those of the stream, renumbered over the whole run.
+# --------------------------------------------------------------------------------------
+
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends the thought of an attempt that failed."""
+
+
+class ToolOutput(NamedTuple):
+    """A call got its output; `item` is the input item that gives it to the model.
+
+    `card` is that of the tool's result.
+    """
+
+    output_index: int
+    item: Item
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class ResponseDone(NamedTuple):
+    """One response ended."""
+
+    status: str
+
+
+class Status(NamedTuple):
+    """A status line for the person who waits.
+
+    `trial` is what was changed after a refusal. `reason` is for the log.
+    """
+
+    sentence: str
+    trial: Trial | None = None
+    reason: str = ""
+
+
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
+
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
+    """
+
+    request_id: str = ""
+    model: str = ""
+    status: int | None = None
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
+    response_id: str = ""
+    cache: JsonObject = MappingProxyType({})
+
+
+class RunDone(NamedTuple):
+    """The last event of every run, however it ended.
+
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    """
+
+    ending: Ending
+    usage: Usage | None = None
+    last_usage: Usage | None = None
+    output: tuple[Item, ...] = ()
+    trace: Trace = Trace()
+    cost: float | None = None
+    usages: tuple[Usage, ...] = ()
+    remark: str = ""
+
+
+RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endpoint
+#
+# Where requests go: address, headers, certificates and proxy.
+# --------------------------------------------------------------------------------------
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The address and the key of a server; an address can contain a password.
+
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
+    means that requests have the form that other servers than OpenAI's accept,
+    `openai_compatible` that the server takes whatever OpenAI takes.
+    """
+
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    strict: bool = False
+    openai_compatible: bool = False
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
+        address = _normalize_base_url(self.base_url) + path
+        query = urlsplit(self.base_url.strip()).query
+        if not query:
+            return address
+        separator = "&" if "?" in path else "?"
+        return f"{address}{separator}{query}"
+
+    @property
+    def host(self) -> str:
+        """The server's name; raises the same error as `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server.
+
+        A sentence about the address itself must not need a valid one.
+        """
+        if "OpenAI" not in sentence or self._is_openais:
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        if self._is_openais and not self.strict:
+            return True
+        return self.openai_compatible and not self.is_azure
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is one of Azure."""
+        return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+
+    def account(self) -> str:
+        """Return a name of the account, without the key."""
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def reasoning_scope_id(self) -> str:
+        """Return an id of those who can read encrypted reasoning, without the key.
+
+        Keys of one organisation can read each other's.
+        """
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of a request; those of the administrator have priority."""
+        key = self.api_key.strip()
+        headers: dict[str, str] = {}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        elif self.is_azure:
+            headers["api-key"] = key
+        else:
+            headers["Authorization"] = f"Bearer {key}"
+        headers["Content-Type"] = "application/json"
+        if self.organization:
+            headers["OpenAI-Organization"] = self.organization
+        if self.project:
+            headers["OpenAI-Project"] = self.project
+        replaced = {name.lower() for name in self.extra_headers}
+        for name in list(headers):
+            if name.lower() in replaced:
+                del headers[name]
+        return {**headers, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+    if "@" in parts.netloc:
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+    stated_path = parts.path.rstrip("/")
+    path = stated_path.removesuffix("/responses").rstrip("/")
+    if not stated_path:
+        is_azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if is_azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts that must be in no line of a log."""
+    secrets = [*keys, proxy]
+    parts = url_parts(proxy.strip())
+    if parts and parts.password:
+        secrets.append(unquote(parts.password))
+    for value in headers:
+        secrets += header_secrets(value)
+    return tuple(secret for secret in secrets if secret.strip())
+
+
+def url_parts(text: str) -> SplitResult | None:
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return None
+    return parts
+
+
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    if not proxy:
+        return None
+    address = proxy if "://" in proxy else f"http://{proxy}"
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
+
+
+def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
+    proxies = getproxies()
+    parts = urlsplit(url)
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy:
+        return None
+    if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
+        return None
+    return proxy
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.transport.connections
+#
+# Pooled HTTP sessions; the only module that opens a connection.
+#
+# Each event loop has one session. The first run that borrows it opens it. It is closed
+# when no run has used it for a while, or when its owner is gone: a host that replaces a
+# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# --------------------------------------------------------------------------------------
+
+
+_IDLE_SECONDS = 60.0
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
+_MAX_CONNECTIONS = 1000
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_KEEPALIVE_SECONDS = 50.0
+"""A connection that was idle for longer may be closed by the server at any time."""
+_DNS_SECONDS = 300
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
+
+
+class _Pool:
+    """The session of one event loop, lent to the active runs."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+        self._lent = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @contextmanager
+    def lend(self) -> Iterator[aiohttp.ClientSession]:
+        """Lend the session, opened if needed; the last return starts the idle time."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is None:
+            self._session = _new_session()
+        self._lent += 1
+        try:
+            yield self._session
+        finally:
+            self._lent -= 1
+            if self._lent == 0:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
+
+    def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._session is not None:
+            self.start(self._session.close())
+            self._session = None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Close the session when all tasks are done."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
+
+
+def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    """
+    connector = aiohttp.TCPConnector(
+        limit=_MAX_CONNECTIONS,
+        keepalive_timeout=_KEEPALIVE_SECONDS,
+        ttl_dns_cache=_DNS_SECONDS,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
+    )
+
+
+class Timeouts(NamedTuple):
+    """Limits in seconds; a `total` of 0 means no limit.
+
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
+    """
+
+    connect: float = 30.0
+    first_event: float = 300.0
+    idle: float = 300.0
+    total: float = 0.0
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _ignore_waiting(is_waiting: bool) -> None:
+    """Do nothing: nobody shows that the server is silent."""
+
+
+class Deadlines:
+    """The limit that is active now, over all attempts of one run.
+
+    `set_waiting` is called with True when a wait for the server begins, and with False
+    when something else takes the time, as people who are asked.
+    """
+
+    def __init__(
+        self,
+        timeouts: Timeouts,
+        set_waiting: Callable[[bool], object] = _ignore_waiting,
+    ) -> None:
+        """Start the total limit, if there is one."""
+        self.timeouts = timeouts
+        self._set_waiting = set_waiting
+        self._end = float("inf")
+        if timeouts.total:
+            self._end = _now() + timeouts.total
+        self.start_attempt()
+
+    def start_attempt(self) -> None:
+        """Wait for a first event from now on."""
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
+        self._set_waiting(True)
+
+    def event_arrived(self) -> None:
+        """Wait for the next event from now on."""
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
+        self._set_waiting(True)
+
+    def allow(self, seconds: float) -> bool:
+        """Say whether the total limit leaves enough time for a wait."""
+        return _now() + seconds < self._end
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the total limit for a while."""
+        self._set_waiting(False)
+        began = _now()
+        try:
+            yield
+        finally:
+            self._end += _now() - began
+
+    def scope(self) -> asyncio.Timeout:
+        """Return the scope for one wait; it raises TimeoutError."""
+        return asyncio.timeout_at(min(self._next, self._end))
+
+    def timeout_error(self) -> TimedOut:
+        """Return the error of the limit that was exceeded."""
+        if self._end <= self._next:
+            return TimedOut("total_timeout")
+        return TimedOut(self._kind)
+
+
+_DRAIN_SECONDS = 1.0
+_MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
+
+_REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
+"""Nothing that could be a key or a word, because the log shows the id."""
+
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class _HttpResponse:
+    """A response with a good status whose body is still arriving."""
+
+    def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
+        self._response = response
+        self._deadlines = deadlines
+        self._broke = False
+        self.is_read = False
+        self.is_stream = response.content_type == "text/event-stream"
+        self.request_id = response.headers.get("x-request-id", "")
+        if not _REQUEST_ID.fullmatch(self.request_id):
+            self.request_id = ""
+
+    async def read_any(self) -> bytes:
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
+        if self._broke:
+            raise ConnectionFailed("The connection to the model's server broke.")
+        content = self._response.content
+        scope = self._deadlines.scope()
+        try:
+            async with scope:
+                chunk = await content.readany()
+            self.is_read = not chunk
+            return chunk
+        except _NETWORK_ERRORS:
+            if scope.expired():
+                raise self._deadlines.timeout_error() from None
+            self._broke = True
+        content.set_exception(None)  # type: ignore[arg-type]
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: int) -> bytearray:
+        """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise AnswerTooLarge
+        return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body as JSON."""
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave arriving bytes with the operating system for a while.
+
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so. A body
+        that has ended has no connection.
+        """
+        connection = self._response.connection
+        transport = connection.transport if connection else None
+        if transport is None or not transport.is_reading():
+            yield
+            return
+        transport.pause_reading()
+        try:
+            yield
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
+        with suppress(*_NETWORK_ERRORS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
+
+    async def response_object(self) -> JsonObject:
+        """Return the body as the API's response object."""
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
+            return wire
+        if wire.get("error"):
+            error = read_api_error(wire)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
+        raise UnreadableAnswer(UNREADABLE.sentence)
+
+    async def refusal(self) -> ApiRefused:
+        """Return the error of a response with a bad status, with or without a body."""
+        status = self._response.status
+        headers = self._response.headers
+        error = ApiError()
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
+        should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error)
+        return ApiRefused(sentence, failure, self.request_id)
+
+
+_SHOULD_RETRY = {"true": True, "false": False}
+_UNITS_OF_A_SECOND = {"retry-after-ms": 1000, "retry-after": 1}
+"""The headers that state a wait as a number, the more exact one first."""
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, units in _UNITS_OF_A_SECOND.items():
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / units
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
+
+
+_NEVER_CONNECTED = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
+    aiohttp.ServerTimeoutError,
+)
+"""The last is of connecting: aiohttp is given no other limit."""
+
+
+_STATUS_OK = 200
+_FIRST_BAD_STATUS = 300
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+_MAX_CERTIFICATES = 8
+"""Files of certificates that are remembered; a pipe usually has one."""
+
+
+class _Certificates(NamedTuple):
+    """What was read of a file, and when that was changed, in nanoseconds."""
+
+    changed: int
+    context: ssl.SSLContext
+
+
+class Connections:
+    """Sends requests; has one session for each event loop."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
+        self._certificates: dict[str, _Certificates] = {}
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        """Return the pool of the running loop; drop those of closed loops."""
+        running = asyncio.get_running_loop()
+        if running not in self._pools:
+            for loop in list(self._pools):
+                if loop.is_closed():
+                    self._pools.pop(loop, None)  # other threads do the same
+            self._pools[running] = _Pool()
+        return self._pools[running]
+
+    @asynccontextmanager
+    async def request(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
+
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
+        """
+        body = None if payload is None else await _encode(payload)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            sent = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=False,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                is_good = response.status < _FIRST_BAD_STATUS
+                if body is None:  # a GET that has nothing to return has failed
+                    is_good = response.status == _STATUS_OK
+                if not is_good:
+                    raise await answer.refusal()
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                yield answer
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: one context a file to reuse connections.
+
+        A file that was changed replaces what was read of it.
+        """
+        path = endpoint.ca_bundle
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            changed = Path(path).stat().st_mtime_ns
+            known = self._certificates.get(path)
+            if known is None or known.changed != changed:
+                context = ssl.create_default_context(cafile=path)
+                known = _Certificates(changed, context)
+                if len(self._certificates) >= _MAX_CERTIFICATES:
+                    self._certificates.clear()
+                self._certificates[path] = known
+        except (OSError, ValueError):
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
+        return known.context
+
+    def do_later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
+
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
+        for wait in (0.0, 0.5, 2.0):
+            await asyncio.sleep(wait)
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                if _is_final_status(error.status):
+                    return
+
+    async def close(self) -> None:
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
+
+
+def _is_final_status(status: int) -> bool:
+    """Say whether another attempt would be answered alike; 0: there was no answer."""
+    if status == _TOO_MANY_REQUESTS:
+        return False
+    return 0 < status < _SERVER_ERRORS
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: JsonObject) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
+    """
+    if not payload:
+        return b""
+    items = payload["input"]
+    texts: list[str] = []
+    for start in range(0, len(items), _ITEMS_AT_ONCE):
+        if start > 0:
+            await asyncio.sleep(0)
+        part = items[start : start + _ITEMS_AT_ONCE]
+        list_text = json.dumps(part, ensure_ascii=False)
+        texts.append(list_text[1:-1])  # without its brackets
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
+    before, opening, after = whole.partition('"input": [')
+    text = "".join((before, opening, ", ".join(texts), after))
+    return text.encode(errors="replace")
+
+
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
+) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
+    scope = deadlines.scope()
+    try:
+        async with scope:
+            return await answer
+    except _NETWORK_ERRORS as error:
+        if scope.expired():
+            raise deadlines.timeout_error() from None
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
+        ) from None
+    except ValueError:
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
+
+
+def _network_sentence(error: Exception, host: str) -> str:
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return SENTENCES["refused"]["407"]
+        case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves."
+    )
+
+
+async def container_file(
+    endpoint: Endpoint,
+    connections: Connections,
+    ids: tuple[str, str],
+    most_bytes: int,
+    deadlines: Deadlines,
+) -> bytes:
+    """Return the bytes of a file in a container; raises the same errors as `request`.
+
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    AnswerTooLarge; the rest is not read.
+    """
+    container, file = (quote(part, "", errors="replace") for part in ids)
+    path = f"/containers/{container}/files/{file}/content"
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.parameters
 #
 # The caller's parameters, in the names and forms of the API.
@@ -4500,6 +5935,47 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 """What a caller does not set, and why (docs/parameters.md)."""
+
+_KeyTree = Mapping[str, Any]
+"""The keys of an object, each with those of its value; none where any value passes."""
+
+_ANY: _KeyTree = {}
+_MODE: _KeyTree = {"mode": _ANY}
+_CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
+_KNOWN_KEYS: Mapping[str, _KeyTree] = {
+    "access_programs": {"cyber": _ANY},
+    "context_management": {"type": _ANY, "compact_threshold": _ANY},
+    "image": {"context_compression": _ANY},
+    "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
+    "prompt_cache_options": {
+        "comparison_response_id": _ANY,
+        "mode": _ANY,
+        "prewarm": _ANY,
+        "ttl": _ANY,
+    },
+    "reasoning": {"context": _ANY, "effort": _ANY, "mode": _ANY, "summary": _ANY},
+    "text": {"format": _ANY, "verbosity": _ANY},
+    "tool_choice": {**_CHOSEN_TOOL, "mode": _ANY, "tools": _CHOSEN_TOOL},
+}
+"""The keys that the API has inside of its parameters (types of openai-python 3.54.0).
+
+No other key leaves: the API quotes an unknown one in its refusal, so whoever writes a
+key would write a part of what is read to repair the request.
+"""
+
+
+def with_known_keys(name: str, value: object) -> Any:
+    """Return the value of a parameter without keys that the API does not have."""
+    return _only_keys(value, _KNOWN_KEYS.get(name, _ANY))
+
+
+def _only_keys(value: object, known: _KeyTree) -> Any:
+    if isinstance(value, list):
+        return [_only_keys(row, known) for row in value]
+    if not known or not isinstance(value, Mapping):
+        return value
+    return {key: _only_keys(value[key], known[key]) for key in value if key in known}
+
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
@@ -5360,10 +6836,10 @@ def _spelling(name: str) -> str:
 def fit_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with calls in the form that the API takes.
 
-    A call may name a namespace, and the API refuses one that it does not know. Models
-    give calls of tools that an item added the tool's name as their namespace, which goes
-    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
-    and are now declared without.
+    A tool that an item added lies in a namespace of its own name, so its calls go back
+    with that namespace. gpt-5.4 names it in the call; gpt-5.6 and gpt-6 leave it out, and
+    accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
+    an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = {
         as_text(tool.get("name"))
@@ -5371,17 +6847,19 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS
         for tool in content_parts(item.get("tools"))
     }
-    return [clean_call(_without_old_namespace(item, added)) for item in items]
+    return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
-def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return an item without a namespace that is not among the `added` tools."""
-    if "namespace" not in item or not is_call(item):
+def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return a call of an `added` tool with its namespace, any other call without one."""
+    if not is_call(item):
         return item
-    namespace = as_text(item["namespace"])
-    if namespace and namespace in added:
+    name = as_text(item.get("name"))
+    namespace = name if name in added else None
+    if item.get("namespace") == namespace:
         return item
-    return {key: value for key, value in item.items() if key != "namespace"}
+    kept = {key: value for key, value in item.items() if key != "namespace"}
+    return {**kept, "namespace": namespace} if namespace else kept
 
 
 def clean_call(item: Item) -> Item:
@@ -5404,6 +6882,9 @@ CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -5507,9 +6988,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -5524,11 +7004,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -5614,7 +7097,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -5649,13 +7137,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input)
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input)
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -5733,7 +7225,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
+    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
@@ -5768,14 +7260,15 @@ def _reasoning(
         "mode": model.pro and "pro",
     }
     chosen = {name: value for name, value in ours.items() if value}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    own = with_known_keys("reasoning", given["reasoning"])
+    own.pop("effort", None)
     return {**chosen, **own} or None
 
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
-    own = dict(given["text"])
+    own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
@@ -6118,6 +7611,171 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
 
 
 # --------------------------------------------------------------------------------------
@@ -6889,396 +8547,6 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.loop.recovery
-#
-# What to do after a refusal: wait and send again, or repair the request.
-#
-# Requests are sent again as OpenAI's Python client does it
-# (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
-# retrying cannot restore.
-#
-# Nobody knows all that a server may refuse, so what to change is found from what the
-# refusal names: an item or a tool by its place, in `param` or in the words (gateways
-# repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
-# few refusals name nothing and are known by their words
-# (docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
-# not suffice, the plain words of the chat are sent, once.
-# --------------------------------------------------------------------------------------
-
-
-_RETRIED_STATUS = frozenset({408, 409, 429})
-_RETRIED_CODES = frozenset(
-    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
-)
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-
-
-class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
-
-    max_retries: int = 2
-    max_wait: float = 60.0
-
-
-def retry_wait(
-    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
-) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
-    if attempt >= policy.max_retries or not _is_retried(failure):
-        return None
-    backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if failure.retry_after is None else failure.retry_after
-    return wait if wait <= policy.max_wait else None
-
-
-def _is_retried(failure: Failure) -> bool:
-    words = {failure.error.code, failure.error.type}
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
-        return False
-    if failure.should_retry is not None:
-        return failure.should_retry
-    if failure.status in (None, 200):
-        is_nameless = words == {None} and not failure.error.place
-        return is_nameless or bool(words & _RETRIED_CODES)
-    return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-_MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-"""Statuses that are not about what the request says."""
-_LASTING_CODES = (
-    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
-) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
-"""Codes whose cause no change of the request removes."""
-_UNREAD = "invalid_encrypted_content"
-_UNREADABLE = re.compile(
-    r"provided without its required"
-    r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified"
-    r"|reasoning input items can only be provided",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNKNOWN = re.compile(
-    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
-    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
-    r"|additional properties",
-    re.IGNORECASE,
-)
-_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
-_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
-_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
-_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
-_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
-"""Paths whose loss would change what the person asked for."""
-
-_REPAIRED = {
-    "reasoning": "The server could not read earlier reasoning of this chat: answering "
-    "without it.",
-    "reasoning_text": "The server does not take its reasoning back: answering without.",
-    "kind": "Earlier runs of code are no longer there: answering without them.",
-    "plain": "The server refused this chat as it was: only its texts and tool results "
-    "were sent.",
-}
-_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
-
-
-class _Refusal(NamedTuple):
-    """What was sent, and what the server said about it."""
-
-    payload: Mapping[str, Any]
-    rows: list[tuple[str, Item]]
-    """The name of each item as it was, and the item as it was sent."""
-    error: ApiError
-    done: Sequence[Repair]
-
-    @property
-    def last(self) -> str:
-        """The name of the last item."""
-        return self.rows[-1][0] if self.rows else ""
-
-    @property
-    def tools(self) -> Iterator[Item]:
-        """The tools that were sent, also those of items and in namespaces."""
-        return all_tools(declared_tools(self.payload))
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether the server does not know what it names."""
-        code, words = self.error.code or "", self.error.message
-        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
-
-
-def find_repair(
-    request: ResponsesRequest, failure: Failure, done: int = 0
-) -> Status | None:
-    """Return the repair of `request` after a refusal, with the sentence that tells it.
-
-    `done` is how many the request has got since it was built. A 404 that names nothing is
-    about the address.
-    """
-    error, repairs = failure.error, request.repairs
-    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
-        return None
-    rows = repair_items(request.items(), repairs)
-    refusal = _Refusal(request.payload(), rows, error, repairs)
-    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
-        return found
-    is_lost = failure.status == 404 and not error.place
-    if failure.status is None or is_lost or _is_retried(failure):
-        return None
-    plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*repairs, plain])
-    sent = [[item for _, item in some] for some in (changed, rows)]
-    return _told(plain) if changed and sent[0] != sent[1] else None
-
-
-def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
-    """Return what to try when retries did not help.
-
-    Searches for tools are known to end in a `server_error` again and again
-    (docs/reference/responses-api.md, "Function tools").
-    """
-    if failure.error.code != "server_error" and (failure.status or 0) < 500:
-        return None
-    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
-    found = _best(refusal, map(_tool, _searches(refusal)))
-    return found._replace(is_lasting=False) if found else None
-
-
-def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
-    """Return the first that was not done, nor gives back what one took away."""
-    given_up = {(one.target, one.value) for one in refusal.done if one.value}
-    for found in repairs:
-        repair = found.repair or Repair("", "")
-        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
-            return found
-    return None
-
-
-def _told(repair: Repair) -> Status:
-    return Status(_REPAIRED[repair.action], repair)
-
-
-def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    """Yield what may help, the best first."""
-    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
-    for find in (*first, *_FINDERS):
-        yield from find(refusal)
-
-
-def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning_text", ""))
-
-
-def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair for refusals whose place is not what has to be changed."""
-    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == _UNREAD:
-        yield from _unread_reasoning(refusal)
-    if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
-    if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} were sent as plain text."
-        kind = f"function_call:{call[1]}@{refusal.last}"
-        yield Status(sentence, Repair("kind", kind))
-    refused = words.partition("upported values")[0]
-    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
-    if "not found in 'tools'" in words:
-        yield _lower(ADDED_TOOLS)
-    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream")
-
-
-def _lower(kind: str) -> Status:
-    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
-
-
-def _refused_sentence(refused: str) -> str:
-    return f"The model's server does not take {refused}: answering without it."
-
-
-def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
-    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", refusal.last))
-
-
-def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.code in PICTURE_CODES:
-        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
-        for newest in places[-1:]:
-            yield from _item(refusal, newest)
-
-
-def _find_place(
-    payload: Mapping[str, Any], error: ApiError
-) -> tuple[str, int, str, Item] | None:
-    """Return the list, the number, the path and the item that a refusal names."""
-    found = error.place
-    rows = payload.get(found[1]) or () if found else ()
-    if found is None or int(found[2]) >= len(rows):
-        return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
-
-
-def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    """Return the name or type of the item or tool whose place a refusal names.
-
-    Most runs have no error, and a payload may be large.
-    """
-    found = error.place and _find_place(request.payload(), error)
-    if not found:
-        return ""
-    where, number, _, named = found
-    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
-
-
-def _by_place(refusal: _Refusal) -> Iterator[Status]:
-    found = _find_place(refusal.payload, refusal.error)
-    if found is None:
-        return
-    where, number, path, named = found
-    keys = re.findall(r"[a-z_]+", path)
-    is_named = bool(refusal.error.param)
-    if inner := _INNER_TOOL.match(path):
-        tools = content_parts(named.get("tools"))[int(inner[1]) :]
-        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
-    elif item_type(named) == "namespace":
-        yield from map(_tool, _searches(refusal))
-    if refusal.is_unknown and keys:
-        target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(
-            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
-        )
-    elif where == "tools":
-        yield _tool(named)._replace(is_named=is_named)
-    else:
-        yield from _item(refusal, number)
-
-
-def _by_id(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of the items that have an id which the server names."""
-    named = set(_NAMED_ID.findall(refusal.error.message))
-    for number, (_, item) in enumerate(refusal.rows):
-        if named and named & {item.get("id"), item.get("call_id")}:
-            yield from _item(refusal, number)
-
-
-def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    """Yield the repairs of one item; what people wrote always stays."""
-    target, sent = refusal.rows[number]
-    if (kind := item_type(sent)) in APPENDED:
-        yield _lower(kind)
-        return
-    if has_plain_reasoning(sent):
-        yield _told(Repair("reasoning_text", ""))
-        return
-    noun = kind.replace("_", " ")
-    as_text = f"One earlier {noun} was sent as plain text."
-    if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target))
-    elif kind == "message" and plain_item(sent) != sent:
-        yield Status(as_text, Repair("text", target))
-    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
-        words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_paired(sent):
-        yield Status(as_text, Repair("item", target))
-    elif sent.get("role", "assistant") == "assistant":
-        words = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(words, Repair("item", target))
-
-
-def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
-    if refusal.error.param in _parameter_paths(refusal):
-        yield _parameter(refusal, refusal.error.param)
-
-
-def _parameter_paths(refusal: _Refusal) -> list[str]:
-    """Return the parameters that can be left out, inner ones first.
-
-    Without `store` the API would store the answer.
-    """
-    payload = refusal.payload
-    inner = [
-        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
-    ]
-    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
-    kept.add("" if refusal.is_unknown else "store")
-    return [path for path in (*inner, *payload) if path not in kept]
-
-
-def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
-    words = refusal.error.message
-    quoted = {*_QUOTED.findall(words)}
-    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in _parameter_paths(refusal):
-        if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path)
-
-
-def _parameter(refusal: _Refusal, path: str) -> Status:
-    """Return the repair of a parameter: an effort gets the nearest that is named."""
-    now = parameter_at(refusal.payload, path.split("."))
-    value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _refused_sentence(path)
-    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
-        new = json.dumps(nearest)
-        sentence = f"The model does not have this effort: answering with {nearest}."
-    elif path == "stream":
-        sentence = "The model may not stream here: the answer comes in one piece."
-    repair = Repair("parameter", path, value, new)
-    return Status(sentence, repair, is_named=refusal.error.param == path)
-
-
-def _nearest_effort(asked: object, error: ApiError) -> str | None:
-    quoted = {*_QUOTED.findall(error.message)} - {asked}
-    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
-    if asked not in REASONING_EFFORTS or not named:
-        return None
-    place = REASONING_EFFORTS.index
-    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
-
-
-def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, label or type.
-
-    A server that cannot be reached may be there again soon. The type of the error names
-    the tool of whose options one does not do.
-    """
-    error = refusal.error
-    words = {*_QUOTED.findall(error.message)}
-    if error.code == "invalid_value":
-        words.add(str(error.type).removesuffix("_user_error"))
-    for tool in refusal.tools:
-        if tool_name(tool) in words:
-            is_down = "retrieving tool list" in error.message
-            yield _tool(tool)._replace(is_lasting=not is_down)
-
-
-def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in refusal.tools if t.get("type") == "tool_search")
-
-
-def _tool(tool: Item) -> Status:
-    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
-    return Status(sentence, Repair("tool", json_digest(tool)))
-
-
-_FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
-    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
-)
-"""What may help, the best first."""
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.loop.growing_parts
 #
 # The texts of one output item while they grow, part by part.
@@ -7403,7 +8671,8 @@ class GrowingParts:
 # item of the final snapshot is found by its ids, else it is the first of its type that no
 # other item of the snapshot is. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours.
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
 # --------------------------------------------------------------------------------------
 
 
@@ -7411,12 +8680,15 @@ class ResponseState:
     """One response, from its first event to its last.
 
     `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
-    def __init__(self, first_index: int = 0) -> None:
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
         """Number items from `first_index` on.
 
-        Items are noted as they were announced; `_latest` has places by `output_index`.
+        `taken_call_ids` are those of the calls of earlier responses.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -7425,6 +8697,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
@@ -7441,7 +8715,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return [] if self.ending else self._take(event)
+        return self._take_reason(event) if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -7460,10 +8734,31 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
+                self._fail("error", event.error)
         return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -7501,7 +8796,8 @@ class ResponseState:
         self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -7548,8 +8844,27 @@ class ResponseState:
         rests = self._open.pop(place).end_item(list(item_texts(item)))
         events += self._deltas(place, rests)
         self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
         self, place: int, rests: Iterable[tuple[TextPlace, str]]
@@ -7561,16 +8876,16 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=error,
             removed=_removals(response.get("input_transformations")),
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
@@ -7588,6 +8903,7 @@ class ResponseState:
             yield others.pop() if found is None and others else found, item
 
 
+_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 """An `output_index` that no event has."""
@@ -7625,13 +8941,11 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
 
     Another client cancelled it: after our own cancellation no answer is read.
     """
-    if status == "failed":
-        return ending_of_failure("failed", error)
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
@@ -7665,7 +8979,8 @@ class Limits(NamedTuple):
     `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
     true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing.
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
     """
 
     join_seconds: float = 0.05
@@ -7676,6 +8991,7 @@ class Limits(NamedTuple):
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    flex_falls_back: bool = False
 
 
 class Attempts:
@@ -7690,6 +9006,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -7699,10 +9016,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
@@ -7767,7 +9085,15 @@ class Attempts:
                 ending = ending_of_exception(self.error, has_begun)
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
-        return ending._replace(sentence=sentence)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
 
     @property
     def trace(self) -> Trace:
@@ -7775,7 +9101,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -7791,25 +9120,51 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
-        if wait is None:
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
             return None, 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -7973,12 +9328,8 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
+            for event in _whole_events(response, state, background):
+                yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -7997,7 +9348,38 @@ async def _stream_response(
             if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
 
 
 def _batch_events(
@@ -8063,6 +9445,42 @@ def _may_run(error: ResponsesError | None) -> bool:
         return True
     asks_again = error.failure and error.failure.should_retry
     return error.status in _GATEWAY_STATUS and not asks_again
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, so that a log line or a notice appears once.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
 
 
 # --------------------------------------------------------------------------------------
@@ -8202,6 +9620,28 @@ def _server_error(
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
     return None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.long_work
+#
+# Work on large chats, which must not hold up the server's event loop.
+# --------------------------------------------------------------------------------------
+
+
+_LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(work)
+    return work()
 
 
 # --------------------------------------------------------------------------------------
@@ -8461,7 +9901,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
 _CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -8513,7 +9953,6 @@ class _Answers:
         self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
-        self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
@@ -8551,8 +9990,8 @@ class _Answers:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
+        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _IS_REPEATED):
             yield event
         left = 0 if is_over else toolset.most_calls - self._calls_run
         async with aclosing(run_calls(new[:left], toolset)) as results:
@@ -8576,14 +10015,6 @@ class _Answers:
             request = request.model_copy(update={"tool_choice": "none"})
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -8613,6 +10044,19 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+    """Return the calls of a response, and apart those with the id of one before."""
+    first: dict[str, Item] = {}
+    repeated: list[Item] = []
+    for call in calls:
+        call_id = call["call_id"]
+        if call_id in first:
+            repeated.append(call)
+        else:
+            first[call_id] = call
+    return list(first.values()), repeated
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
@@ -8714,8 +10158,10 @@ def code_host_item(item: JsonObject) -> Item:
 def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
 
 
 def code_text(code: str) -> str:
@@ -8723,11 +10169,10 @@ def code_text(code: str) -> str:
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
-_MOST_DELETED = 20
+_MAX_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
-
-
 _BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
 
 
 def take_out_code(
@@ -8739,20 +10184,29 @@ def take_out_code(
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    kept, deleted, start = list[str](), list[Item](), 0
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
     for item in items:
-        if not (code := code_host_item(item)["code"]):
+        code = code_host_item(item)["code"]
+        if not code:
             continue
-        told = code_text(code)
-        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
-        if place < 0:
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
             deleted.append(item)
         else:
-            kept.append(whole[start:place])
-            start = place + len(told)
-    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
-    rows = zip(texts, left, strict=True)
-    return [text if rest == text else rest.strip() for text, rest in rows], deleted
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -8852,16 +10306,32 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
-    texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = _newest(messages[len(head) :])
-    parts = [part for message in rest for part in _chat_parts(message, detail)]
-    if len(head) + len(rest) < len(messages):
-        parts.insert(0, _LEFT_OUT_PART)
-    return "\n\n".join(texts), parts
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    instructions = "\n\n".join(text for text in texts if text)
+    others = messages[len(head) :]
+    newest = _newest(others)
+    parts: list[ChatPart] = []
+    if len(newest) < len(others):
+        parts.append(_LEFT_OUT_PART)
+    for message in newest:
+        parts += _chat_parts(message, detail)
+    return instructions, parts
 
 
-_MOST_ENTRIES = 8192
+def _leading_messages(
+    messages: Sequence[JsonObject], roles: Sequence[str]
+) -> list[JsonObject]:
+    """Return the messages with one of these roles that stand in front of all others."""
+    leading: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") not in roles:
+            break
+        leading.append(message)
+    return leading
+
+
+_MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
@@ -8881,37 +10351,52 @@ def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    gone = [0, *accumulate(map(_entries, messages))]
-    over = gone[-1] - _MOST_ENTRIES
-    if over <= 0:
+    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    if surplus <= 0:
         return messages
-    over += -over % _ENTRIES_AT_ONCE
-    head = messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
-    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
-    last = starts[-1] if starts else len(messages) - 1
-    start = next((n for n in starts if gone[n] >= over), last)
+    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
+    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
     return [*first, *messages[max(start, len(first)) :]]
 
 
-def _entries(message: JsonObject) -> int:
-    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
-    return 1 + len(as_list(calls)) + len(as_list(details))
+def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
+    """Return the index of the first question behind `surplus` entries.
+
+    Without one it is that of the last question, or of the last message.
+    """
+    last = len(messages) - 1
+    entries_before = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "user":
+            if entries_before >= surplus:
+                return index
+            last = index
+        entries_before += _entry_count(message)
+    return last
+
+
+def _entry_count(message: JsonObject) -> int:
+    """Return how many items of a request a message may become."""
+    calls = as_list(message.get("tool_calls"))
+    details = as_list(message.get(DETAILS_FIELD))
+    return 1 + len(calls) + len(details)
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
+    """Yield the parts of a message of the host; raises InvalidRequest."""
+    content = message.get("content")
+    match message.get("role"):
         case "user":
             yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            text = _plain_text(content)
+            details = message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            if calls := message.get("tool_calls"):
-                yield from _calls(calls)
+            yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -8923,19 +10408,26 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        kind, field, empty = "function", "arguments", "{}"
-        if kind not in call:
-            kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), dict):
-            name, given = str(called.get("name")), str(called.get(field) or empty)
-            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
+        call_id = str(call.get("id"))
+        is_custom = "function" not in call
+        called = call.get("custom" if is_custom else "function")
+        if not isinstance(called, dict):
+            continue
+        name = str(called.get("name"))
+        if is_custom:
+            arguments = str(called.get("input") or "")
+        else:
+            arguments = str(called.get("arguments") or "{}")
+        yield ToolCall(call_id, name, arguments, is_custom)
 
 
 def _output(content: object) -> str | list[Item]:
     """Return a tool's output; an empty one is kept, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return [_input_part(part, "auto") for part in content]
+    return str(content)
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
@@ -8953,9 +10445,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -8967,23 +10459,33 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) for part in parts)
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -9004,35 +10506,42 @@ def attach_stored_messages(
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
     possible. How to answer again is in the request alone.
     """
-    result, users = list(parts), user_messages(parts)
+    users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    question_id = str(metadata.get("user_message_id") or "")
+    answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
-    for place, stored in zip(reversed(users), branch, strict=False):
-        result[place] = users[place]._replace(stored=stored)
+    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    result = list(parts)
+    for position, stored in zip(reversed(users), branch, strict=False):
+        result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    kept = [part for part in result if not _take_hidden(part, hidden)]
+    shown = [part for part in result if not _take_hidden(part, hidden)]
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return kept
+    return shown
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     """Say whether a part is one of the `hidden` texts of a developer, each once."""
     if not isinstance(part, UserMessage) or part.item["role"] != "developer":
         return False
-    words = message_text(part.item)
-    hidden[words] -= (is_hidden := hidden[words] > 0)
-    return is_hidden
+    text = message_text(part.item)
+    if not hidden[text]:
+        return False
+    hidden[text] -= 1
+    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
+    stored: list[StoredMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            stored.append(part.stored)
+    return stored
 
 
 _HIDDEN_MESSAGE = (
@@ -9049,22 +10558,26 @@ def _stored_branch(
     The texts of a developer are counted in `hidden`. The host merges those of the
     system into the instructions, where nobody can tell whose words they are.
     """
-    for name, row in walk_branch(rows, message_id):
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        elif row.get("role") == "assistant":
-            answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
-        else:
-            raise InvalidRequest(_HIDDEN_MESSAGE)
+    for row_id, row in walk_branch(rows, message_id):
+        match row.get("role"):
+            case "user":
+                yield StoredMessage(row, answer_id)
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield the messages from `tip` back to the first, with their ids, each once."""
     seen = set[str]()
-    while tip not in seen and isinstance(row := rows.get(tip), Mapping):
+    while tip not in seen:
+        row = rows.get(tip)
+        if not isinstance(row, Mapping):
+            return
         yield tip, row
         seen.add(tip)
         tip = str(row.get("parentId") or "")
@@ -9102,11 +10615,11 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
 
 
 class MarkedText(NamedTuple):
@@ -9126,12 +10639,14 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
-    if not any(map(text.__contains__, _SIGNS)):
+    if not any(sign in text for sign in _SIGNS):
         return [MarkedText(ulid, text.strip() if ulid else text)]
-    pieces, start = list[MarkedText](), 0
+    pieces: list[MarkedText] = []
+    start = 0
     for match in _MARKER.finditer(text):
         pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid, start = _named(match), match.end()
+        ulid = _marker_id(match)
+        start = match.end()
     pieces.append(MarkedText(ulid, text[start:].strip()))
     return [piece for piece in pieces if piece.ulid or piece.text]
 
@@ -9142,21 +10657,26 @@ def strip_markers(text: str) -> str:
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
     """
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
             break
-        text = "\n\n".join(filter(None, pieces))
+        text = "\n\n".join(piece for piece in pieces if piece)
     return text
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        return _read_bits(match["bits"]).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+def _read_bits(bits: str) -> str:
+    """Return the text of a zero-width block."""
+    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+    return "".join(chr(int(octet, 2)) for octet in octets)
 
 
 # --------------------------------------------------------------------------------------
@@ -9205,8 +10725,10 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
-    return {**bare, _FIELD: "".join(halves)} if halves else bare
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -9220,27 +10742,37 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        return hmac.compare_digest(
-            sign(value, False), signature[:_HALF]
-        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+            return True
+        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    bare = dict(fields)
-    bare.pop(_FIELD, None)
-    return bare
+    return {name: value for name, value in fields.items() if name != _FIELD}
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    try:
-        text = b"" if is_sorted else _IN_ORDER.to_json(value)
-    except ValueError:  # UTF-8 has no lone surrogates
-        text = b""
+    """Return half of the signature of a JSON value."""
     signed = keyed.copy()
-    signed.update(text or _SORTED.encode(value).encode())
+    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
     return signed.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
 
 
 # --------------------------------------------------------------------------------------
@@ -9252,7 +10784,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
 # replaces a top-level key whole and several answers can be written at the same time:
 #
 #     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 #
 # Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 # which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -9315,11 +10847,13 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
     The host strips the ends of texts and does not know refusals or several parts.
     """
+    is_returned = shown != "" and shown == shown.strip()
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
-    if not shown or shown != shown.strip() or texts != [shown]:
+    if not is_returned or texts != [shown]:
         return item
-    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
 
 
 def message_key(message_id: str) -> str:
@@ -9328,7 +10862,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -9336,7 +10870,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -9345,66 +10879,94 @@ def is_pipe_key(key: str) -> bool:
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
-def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
-    found: dict[str, Record] = {}
-    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(wire, sign, _VERSION, ulid)
-        if used := payload if is_ours else _harmless(payload):
-            if ulid in dead:
-                used = tuple(item for item in used if not is_encrypted(item))
-            shown = str(wire.get("shown") or "") if is_ours else ""
-            found[ulid] = _record(ulid, wire, used, shown)
-    return found
+    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record and ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            if record:
+                records[ulid] = record
+    return records
 
 
-_MOST_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = dict[Repair, None]()
-    for row in islice(rows, _MOST_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                found[Repair(action, target)] = None
-    return tuple(found)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
-def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if one of them is none."""
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it stands behind the marker.
     """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
-    return tuple(filter(None, harmless_items([*items, *last])))
+    safe = keep_unsigned_safe([*items, *last])
+    return tuple(item for item in safe if item is not None)
 
 
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
     text behind the marker stays.
     """
-    found: list[Item | None] = []
-    stays = True
+    safe: list[Item | None] = []
+    has_product = True
     for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
 
 
-def _stub(item: Item) -> Item | None:
+def _without_hidden_text(item: Item) -> Item | None:
     """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
@@ -9414,56 +10976,38 @@ def _stub(item: Item) -> Item | None:
     is_answer = item_type(item) == "message" and item.get("role") == "assistant"
     if not is_answer or is_commentary(item):
         return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
-) -> Record:
-    model, time = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        time if isinstance(time, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        shown,
-    )
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
+    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
         "model": record.model,
         "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
+        "payload": payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
     }
+    return {**wire, "shown": record.shown} if record.shown else wire
 
 
-MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
-
-_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
 _STAYS = ("__v", "dead", "repairs")
-
-_Values = Mapping[str, Any]
+"""What is left in the value of a deleted message."""
 
 
 def prune(
-    values: _Values,
-    messages: Mapping[str, Any],
-    own: str,
-    most: int,
+    values: JsonObject, messages: JsonObject, own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
@@ -9471,17 +11015,18 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `most` characters.
     """
-    over = {message_key(name): _is_over(row) for name, row in messages.items()}
-    now, left = dict[str, Any](), dict[str, _Values]()
+    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
     for key, value in values.items():
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
-        if over.get(key, not messages):
-            left[key] = value
-        elif key not in over:
-            now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most)
-    return {key: value for key, value in now.items() if value != values[key]}
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+    pruned |= _prune_oldest(present, most)
+    return {key: value for key, value in pruned.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -9489,29 +11034,36 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _is_over(message: object) -> bool:
+def _has_ended(message: object) -> bool:
+    """Say whether an answer has ended; earlier hosts do not say so of all."""
     return as_mapping(message).get("done") is not False
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over <= 0:
-        return now
-    over += int(most * (1 - _KEPT_SHARE))
-    filled = (key for key in values if as_mapping(values[key].get("items")))
-    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
-        if over <= 0:
+    excess = sum(sizes.values()) - most
+    if excess <= 0:
+        return {}
+    excess += int(most * (1 - _KEPT_SHARE))
+    ages = [
+        (_oldest_time(value), place, key)
+        for place, (key, value) in enumerate(values.items())
+        if as_mapping(value.get("items"))
+    ]
+    pruned: dict[str, Any] = {}
+    for _, _, key in sorted(ages):
+        if excess <= 0:
             break
-        now[key] = {name: one for name, one in values[key].items() if name != "items"}
-        over -= sizes[key] - stored_size(now[key])
-    return now
+        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
+        excess -= sizes[key] - stored_size(pruned[key])
+    return pruned
 
 
 def _oldest_time(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    """Return when the first record of a value was written; 0 if nobody knows."""
+    times = [wire.get("created_at") for _, wire in _wires_in(value)]
+    return min([time for time in times if isinstance(time, int)], default=0)
 
 
 # --------------------------------------------------------------------------------------
@@ -9563,33 +11115,36 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[_Said] = []
-    left = dict(records)  # a copied marker names nothing: each record is used once
+    run: list[AssistantPart] = []
+    unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, left, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
+        if not isinstance(part, UserMessage):
             run.append(part)
-    items += _RunHistory(run, left, reader).items()
+            continue
+        ended_run = _RunHistory(run, unused, reader).items()
+        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        items.append(part.item)
+        run = []
+    items += _RunHistory(run, unused, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
-    kept = drop_orphans(items)
+    paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
-        return kept
+        return paired
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [one for item in kept for one in past_items(item)]
+    sent: list[Item] = []
+    for item in paired:
+        sent += past_items(item)
+    return sent
 
 
 def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -9599,7 +11154,15 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_Said = AssistantText | ToolCall | ToolMessage
+AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _PlacedCall(NamedTuple):
+    """A call, and the stored items around it."""
+
+    before: list[Item]
+    item: Item
+    behind: list[Item]
 
 
 class _RunHistory:
@@ -9607,7 +11170,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[_Said],
+        run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -9618,43 +11181,56 @@ class _RunHistory:
         """
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
+        """The items of each record, by its ULID."""
         self._shown: dict[str, str] = {}
+        """The digest of the text that each record was shown with."""
+        self._taken: dict[str, int] = {}
+        """How many items of each record are in the result already."""
         for part in run:
-            if not isinstance(part, AssistantText):
+            if isinstance(part, AssistantText):
+                self._add_text(part, records, reader)
+            else:
                 self._pieces.append(part)
-                continue
-            for piece in _marked_texts(part):
-                self._pieces.append(piece)
-                if record := records.pop(piece.ulid, None):
-                    self._items[piece.ulid] = _readable_items(record, reader)
-                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._done: dict[str, int] = {}
+
+    def _add_text(
+        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+    ) -> None:
+        """Take the records that a text names out of the `records`."""
+        for piece in _marked_texts(said):
+            self._pieces.append(piece)
+            record = records.pop(piece.ulid, None)
+            if record:
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the place behind it there."""
-        return {
-            str(item.get("call_id")): (ulid, end)
-            for ulid, items in self._items.items()
-            for end, item in enumerate(items, 1)
-            if is_call(item)
-        }
+        """The record of each call, and the index behind it there, by the call's id."""
+        ends: dict[str, tuple[str, int]] = {}
+        for ulid, items in self._items.items():
+            for end, item in enumerate(items, 1):
+                if is_call(item):
+                    ends[str(item.get("call_id"))] = (ulid, end)
+        return ends
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
-        stored = (item for items in self._items.values() for item in items)
-        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
+        codes: list[Item] = []
+        for items in self._items.values():
+            codes += [item for item in items if "code" in item and is_code(item)]
+        if not codes:
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
-        left, deleted = take_out_code(texts, codes)
+        cleaned, deleted = take_out_code(texts, codes)
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, left, strict=True)
+            for piece, text in zip(self._pieces, cleaned, strict=True)
         ]
-        gone = set(map(id, deleted))
-        for items in self._items.values():
-            items[:] = [item for item in items if id(item) not in gone]
+        deleted_ids = {id(item) for item in deleted}
+        for ulid, items in self._items.items():
+            remaining = [item for item in items if id(item) not in deleted_ids]
+            self._items[ulid] = remaining
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
@@ -9665,36 +11241,58 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                items += self._call(piece)
-                call_types.setdefault(piece.call_id, items[-1]["type"])
+                call = self._call(piece)
+                call_types.setdefault(piece.call_id, call.item["type"])
+                items += [*call.before, call.item, *call.behind]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
+    def _call(self, call: ToolCall) -> _PlacedCall:
+        """Return a call in its stored bytes, between the items stored around it.
+
+        Behind the last call of a response stands the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
         ulid, end = self._ends.get(call.call_id, ("", 0))
-        *before, stored = self._take_items(ulid, end) or [{}]
+        items = self._take_items(ulid, end)
+        if not items:
+            return _PlacedCall([], _call_item(call), [])
         # Of a record that is not signed only the chat's own words count.
-        return [*before, stored if stored.get("name") else _call_item(call)]
+        item = items.pop()
+        if not item.get("name"):
+            item = _call_item(call)
+        behind: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            behind = self._take_items(ulid, end + length)
+        return _PlacedCall(items, item, behind)
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        """Return the items of a record that are left, up to a place."""
-        if ulid not in self._items:
-            return []
-        items, start = self._items[ulid], self._done.get(ulid, 0)
-        self._done[ulid] = max(start, len(items) if end is None else end)
+        """Return the items of a record that were not taken yet, up to an index."""
+        items = self._items.get(ulid, [])
+        start = self._taken.get(ulid, 0)
+        if end is None:
+            end = len(items)
+        self._taken[ulid] = max(start, end)
         return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._take_items(piece.ulid), None
+        """Return the items at a marker, and the text behind it as a message.
+
+        The message that is stored there is the model's own form of the text.
+        """
+        items = self._take_items(piece.ulid)
+        message: Item | None = None
         if items and item_type(items[-1]) == "message":
-            last, shown = items[-1], self._shown[piece.ulid]
+            shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
-            if shown or not (is_commentary(last) and message_text(last)):
+            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
+            if shown or not is_hidden:
                 message = items.pop()
         if piece.text:
             items.append(_message_item(message, piece.text))
@@ -9711,20 +11309,21 @@ def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
 
 
 def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
+    """Return a call as the chat has it, without a stored item."""
+    named = {"call_id": call.call_id, "name": call.name}
     if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    named = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**named, key: call.arguments}
+        return {"type": "custom_tool_call", **named, "input": call.arguments}
+    return {"type": "function_call", **named, "arguments": call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(said: AssistantText) -> list[MarkedText]:
-    *others, last = said.ulids or ("",)
-    pieces = split_at_markers(_strip_old_blocks(said.text), last)
-    return [MarkedText(ulid, "") for ulid in others] + pieces
+    """Return the text of a message in pieces, each behind the marker of a record."""
+    ulids = said.ulids or ("",)
+    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -9735,9 +11334,10 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
-            edited: Item = {"annotations": []} if "text" in part else {}
-            content = [{**part, "text": shown, **edited}]
+            edited = {**part, "text": shown}
+            if "text" in part:
+                edited["annotations"] = []  # their positions are no longer valid
+            content = [edited]
         case _:
             content = text_message("assistant", shown)["content"]
     return {**kept, "content": content}
@@ -9767,9 +11367,19 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = (
-    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format reasoning_summary json_schema"
+_ANSWER_KEYS = frozenset(
+    {
+        "json_schema",
+        "parallel_tool_calls",
+        "reasoning",
+        "reasoning_effort",
+        "reasoning_summary",
+        "response_format",
+        "text",
+        "tool_choice",
+        "tools",
+        "verbosity",
+    }
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -9782,18 +11392,21 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = [
-        {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
+    clean_messages = [
+        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
+        for message in messages
     ]
-    instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
-    form = _task_format(task, messages)
-    if form and model.facts.known_family:
-        given["text"] = {"format": form}
-    effort, plain = model.lowest_effort(), model._replace(pro=False)
-    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
+    instructions, parts = parse_messages(clean_messages)
+    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    text_format = _task_format(task, clean_messages)
+    if text_format and model.facts.known_family:
+        parameters["text"] = {"format": text_format}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
     items = build_input(parts, {}, None)
-    return build_request(plain, instructions, items, given, settings)
+    standard = model._replace(pro=False)
+    return build_request(standard, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -9801,12 +11414,14 @@ def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | 
 
     An administrator's own prompt may ask for something else, so the key must be in it.
     """
-    key, value = _TASK_OBJECTS.get(task, ("", {}))
-    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+    if task not in _TASK_OBJECTS:
+        return None
+    key, value_schema = _TASK_OBJECTS[task]
+    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
         return None
     schema = {
         "type": "object",
-        "properties": {key: value},
+        "properties": {key: value_schema},
         "required": [key],
         "additionalProperties": False,
     }
@@ -9827,7 +11442,9 @@ def _clean(content: object) -> object:
     """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
-    return list(map(_clean_part, content)) if isinstance(content, list) else content
+    if isinstance(content, list):
+        return [_clean_part(part) for part in content]
+    return content
 
 
 def _clean_part(part: object) -> object:
@@ -9855,11 +11472,11 @@ Chunks = Iterator[Chunk]
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
-    usage, cost = ended.usage, ended.cost
+    usage = ended.usage
     if usage is None:
         return {}
     newest = ended.last_usage or usage
-    counts = {
+    counts: Chunk = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -9870,30 +11487,38 @@ def host_usage(ended: RunDone) -> Chunk:
             "cache_write_tokens": usage.cache_writes,
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        **({} if cost is None else {"cost": cost}),
-        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
+    if ended.cost is not None:
+        counts["cost"] = ended.cost
+    if ended.trace.response_id:
+        counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text."""
-    return {"error": {"message": sentence}}
+def error_chunk(message: str) -> Chunk:
+    """Return the chunk that marks the answer as failed and keeps its text."""
+    return {"error": {"message": message}}
 
 
-def status_chunk(sentence: str) -> Chunk:
+def status_chunk(text: str) -> Chunk:
     """Return a status line above the answer, which the host stores.
 
-    Without a sentence it hides those before it, until the next one.
+    Without a text it hides those before it, until the next one.
     """
-    data = {"description": sentence, "done": True}
-    return host_event("status", data if sentence else {**data, "hidden": True})
+    status: Chunk = {"description": text, "done": True}
+    if not text:
+        status["hidden"] = True
+    return host_event("status", status)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    head = {"source": {"name": name}, "document": [text]}
-    return host_event("source", {**head, "metadata": [{"source": name}]})
+    source = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event("source", source)
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -10077,15 +11702,18 @@ def picture_name(media_type: str) -> StoredName:
 # --------------------------------------------------------------------------------------
 
 
+# A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
 
 
 def container_addresses(text: str, name: str) -> list[str]:
@@ -10105,15 +11733,22 @@ def _address_name(address: str) -> str:
 def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
-    links = (card.get("links") or {}).items()
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)
 
 
 # --------------------------------------------------------------------------------------
@@ -10170,13 +11805,14 @@ class HoldbackBuffer:
         """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
-        place = match.start() if match else len(text)
-        self._held = text[place:]
-        return text[:place]
+        end = match.start() if match else len(text)
+        self._held = text[end:]
+        return text[:end]
 
     def rest(self) -> str:
         """Return the text that was held back, at the end of the text."""
-        rest, self._held = self._held, ""
+        rest = self._held
+        self._held = ""
         return rest
 
 
@@ -10185,6 +11821,21 @@ def strip_tracking(text: str) -> str:
     if _TRACKED not in text:
         return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
+
+
+class _GrowingPart(NamedTuple):
+    """The part of an item that grows, by its index, and what is held back of it."""
+
+    part: int
+    buffer: HoldbackBuffer
+
+
+class _Edit(NamedTuple):
+    """What replaces the text from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
 
 
 class Citations:
@@ -10198,7 +11849,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
-        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
+        self._growing: dict[int, _GrowingPart] = {}
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -10210,7 +11861,9 @@ class Citations:
         if event.kind not in ("text", "refusal"):
             return (event,)
         text = self._grow(event)
-        return (event if text == event.text else event._replace(text=text),)
+        if text != event.text:
+            event = event._replace(text=text)
+        return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
@@ -10228,9 +11881,10 @@ class Citations:
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                yield from map(SourceCited, sources)
+                for source in sources:
+                    yield SourceCited(source)
             case RunDone():
-                for index in [*self._growing]:
+                for index in list(self._growing):
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -10238,17 +11892,23 @@ class Citations:
                 yield event
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        if text := self._take_held(index):
+        """Yield the text of an item that was held back."""
+        text = self._take_held(index)
+        if text:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        _, held = self._growing.pop(index, (0, None))
-        return self._linked(held.rest()) if held else ""
+        """Return the text of an item that was held back, as it is shown; end holding."""
+        growing = self._growing.pop(index, None)
+        if growing is None:
+            return ""
+        return self._linked(growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
+        """Return the whole text of a message as it is shown."""
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
-        text = "".join(map(self._shown_part, content_parts(parts)))
+        text = "".join(self._shown_part(part) for part in content_parts(parts))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -10259,59 +11919,73 @@ class Citations:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.popleft()
             name = self._names.get(key, key)
-            url = {"url": key} if key.startswith("http") else {}
-            head = {"source": {"name": name, **url}, "document": [name]}
-            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
+            source = {"name": name}
+            if key.startswith("http"):
+                source["url"] = key
+            metadata = {"source": key, "name": name}
+            cited = {"source": source, "document": [name], "metadata": [metadata]}
+            yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
-        index, before = event.output_index, ""
-        part, held = self._growing.get(index, (None, None))
-        if held is None or part != event.part:
-            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
-            self._growing[index] = (event.part, held)
-        return before + self._linked(held.feed(event.text))
+        """Return what can be shown with a delta: also the rest of an earlier part."""
+        index = event.output_index
+        growing = self._growing.get(index)
+        before = ""
+        if growing is None or growing.part != event.part:
+            before = self._take_held(index)
+            growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
+            self._growing[index] = growing
+        return before + self._linked(growing.buffer.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
-        edits = self._edit_links(text, set()) if _TRACKED in text else []
-        return strip_tracking(_apply_edits(text, edits))
+        if _TRACKED not in text:
+            return text
+        return strip_tracking(_apply_edits(text, self._edit_links(text, set())))
 
-    def _edit_links(
-        self, text: str, sources: Container[str]
-    ) -> list[tuple[int, int, str]]:
+    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
-        edits = list[tuple[int, int, str]]()
+        edits: list[_Edit] = []
         for link in _LINK.finditer(text):
-            (start, end), (label, address) = link.span(), link.groups()
+            address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
-            url, label = strip_tracking(address), label.strip()
-            shown = f"[{self._number(url)}]"
+            url = strip_tracking(address)
+            label = link[1].strip()
+            number = f"[{self._number(url)}]"
+            start = link.start()
+            end = link.end()
             names_site = "." in label and " " not in label
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-                start, end = start - 1, end + 1
-            elif not names_site:
-                shown = f"[{label}]({url}){shown}"
-            edits.append((start, end, shown))
+                edits.append(_Edit(start - 1, end + 1, number))
+            elif names_site:
+                edits.append(_Edit(start, end, number))
+            else:
+                edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
         return edits
 
     def _shown_part(self, part: Item) -> str:
-        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        """Return the text of a part with the numbers of the sources that it cites."""
+        text = part_text(part)
+        annotations = content_parts(part.get("annotations"))
         if not annotations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        edits = self._edit_links(text, set(map(_key, annotations)))
-        starts = [start for start, _, _ in edits]
-        ends = [float("-inf"), *(end for _, end, _ in edits)]
+        keys = {_key(annotation) for annotation in annotations}
+        edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in edits]
+        ends = [float("-inf"), *(edit.end for edit in edits)]
         for annotation in annotations:
-            key, (start, end) = _key(annotation), _range(annotation, text)
+            key = _key(annotation)
+            start, end = _range(annotation, text)
+            # The last link that begins in front of it has not ended: it is the link.
             is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
-                edits.append((end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
@@ -10321,19 +11995,22 @@ class Citations:
         return self._numbers[key]
 
     def _name(self, annotation: Item) -> None:
+        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
-        if name and _key(annotation):
-            self._names[_key(annotation)] = shorten_name(str(name))
+        key = _key(annotation)
+        if name and key:
+            self._names[key] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
     """Return the keys by which the page tells the host's sources apart, each once."""
-    keys = []
+    keys: list[str] = []
     for source in content_parts(sources):
-        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
-        for place, _ in enumerate(as_list(source.get("document"))):
-            row = rows[place] if place < len(rows) else None
-            keys.append(str(value_at(row, "source") or own or "N/A"))
+        own_id = value_at(source, "source", "id")
+        documents = as_list(source.get("document"))
+        metadata = as_list(source.get("metadata"))
+        for _, row in zip_longest(documents, metadata[: len(documents)]):
+            keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
 
@@ -10357,18 +12034,27 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
-    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
-    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
-    end = last + 1 if inside_word or ends_sentence else last
+    before = text[last - 1 : last]
+    behind = text[last : last + 1]
+    is_in_word = before.isalnum() and behind.isalnum()
+    ends_sentence = behind in (".", "!", "?") and last > start
+    end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    pieces, done = [], 0
-    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
-        pieces += [text[done:start], told]
-        done = max(done, end)
-    return "".join([*pieces, text[done:]])
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+    """Return a text with the edits, in the order of their places in it."""
+    pieces: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=_edit_place):
+        pieces += [text[done : edit.start], edit.text]
+        done = max(done, edit.end)
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _edit_place(edit: _Edit) -> tuple[int, int]:
+    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
@@ -10380,12 +12066,15 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "url_citation":
-                title = shorten_name(str(annotation.get("title") or ""))
-                cited: Item = {"url": _key(annotation), "title": title}
-                for key in ("start_index", "end_index"):
-                    cited[key] = before + find_place(annotation.get(key))
-                annotations.append({"type": "url_citation", "url_citation": cited})
+            if annotation.get("type") != "url_citation":
+                continue
+            cited = {
+                "url": _key(annotation),
+                "title": shorten_name(str(annotation.get("title") or "")),
+                "start_index": before + find_place(annotation.get("start_index")),
+                "end_index": before + find_place(annotation.get("end_index")),
+            }
+            annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_place(None)
     return annotations
 
@@ -10395,13 +12084,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
     What is no place is the end.
     """
-    found = list(_TRACKING.finditer(text))
-    starts = [match.start() for match in found]
-    gone_before = [0, *accumulate(len(match[0]) for match in found)]
+    matches = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in matches]
+    removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
     def find(place: object) -> int:
-        old = place if isinstance(place, int) else len(text)
-        return old - gone_before[bisect_left(starts, old)]
+        """Return the place in the text without tracking parameters."""
+        old_place = place if isinstance(place, int) else len(text)
+        return old_place - removed_before[bisect_left(starts, old_place)]
 
     return find
 
@@ -10440,12 +12130,21 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
     `before` is the id of the message item that follows; empty for the end.
     """
-    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
-    return {**head, "kept": dict(stored.value)}
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{stored.ulid}",
+        "before": before,
+        "kept": dict(stored.value),
+    }
 
 
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -10466,15 +12165,17 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    runs, first = dict[str, list[object]](), ""
-    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
         if message.get("role") == "user":
-            first = ""
-        else:
-            first = first or answer_id
-            runs.setdefault(first, []).append(message.get("output"))
-    if first:
-        runs[first].append(value_at(messages, more, "output"))
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
     return runs
 
 
@@ -10486,7 +12187,8 @@ def restore_from_outputs(
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
     """
-    restored, answer = list[ChatPart](), list[ChatPart]()
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
@@ -10501,46 +12203,59 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
     run = [item for output in outputs for item in content_parts(output)]
-    records, places, is_known = _find_places(answer, run)
-    if records and (is_known or _has_call(answer, run)):
-        return _with_records(answer, records, places)
-    return answer
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
 
 
-def _find_places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
-) -> tuple[list[Item], dict[str, _Place], bool]:
-    """Return the records of a run, the position of each of its messages in an answer,
-    and whether the answer has one of its texts.
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
     it was changed, the texts behind it have none, up to the next output. Commentary,
     which the host does not return, is placed behind the item before it.
     """
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    records, found = list[Item](), dict[str, _Place]()
-    least, is_known = 0, False
-    place: _Place | None = (0, 0)
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
     for item in run:
-        kind = item.get("type")
-        if kind == _RECORD_TYPE:
-            records.append(item)
-        elif kind in ("message", CODE_CARD):
-            if place and (text := _host_text(item)):
-                start, place = _find_text(answer, place, item, text)
-                if start:
-                    found[_item_id(item)] = start
-                is_known |= None not in (start, place)
-        elif kind == COMMENTARY_TYPE:
-            if place:
-                found[_item_id(item)] = place
-        elif is_call_output(item):
+        if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= least:
-                least, place = number + 1, (number + 1, 0)
-    return records, found, is_known
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
 
 
 def _find_text(
@@ -10551,25 +12266,28 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    number, at = place
-    whole = _text(answer, number)
-    if at and at == len(whole):
-        number, at = number + 1, 0
-        whole = _text(answer, number)
-    gap = "\n" if at else ""
-    if whole.startswith(gap + text, at):
-        at += len(gap)
-        return (number, at), (number, at + len(text))
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
     if item.get("type") == CODE_CARD:
         return None, place
-    return (None if at or not whole else (number, at)), None
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
-    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -10579,35 +12297,44 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named = defaultdict[int, dict[int, list[str]]](dict)
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
-        place = places.get(str(before)) if before else (len(answer), 0)
+        place = places.get(str(before)) if before else end
         if place:
-            own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named[place[0]].setdefault(place[1], []).append(own)
-    found = list[ChatPart]()
-    for number, part in enumerate([*answer, AssistantText("")]):
-        if number in named:
-            found += _cut_at_records(part, named[number])
-        elif number < len(answer):
-            found.append(part)
-    return found
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
     """Return a part behind its records, which are given by their places in its text."""
-    text = part if isinstance(part, AssistantText) else AssistantText("")
-    ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    pieces, stop = list[ChatPart](), None
-    for start in sorted(ulids, reverse=True):
-        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
-        stop = start
-    pieces.reverse()
-    return pieces if part is text else [*pieces, part]
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
 
 
-def _text(answer: Sequence[ChatPart], number: int) -> str:
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -10616,13 +12343,11 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    return "".join(
-        [
-            as_text(part.get("text"))
-            for part in as_list(item.get("content"))
-            if isinstance(part, dict) and part.get("type") == "output_text"
-        ]
-    )
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:
@@ -10647,7 +12372,8 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary.
 
-    `_length` is that of the text so far.
+    `_length` counts the characters of the text so far. `_last_part` names the part of
+    the last text of each kind, and `_commentary` has its items by their output indexes.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -10661,7 +12387,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0
-        self._places: dict[str, object] = {}
+        self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
@@ -10690,10 +12416,12 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
+        """Yield more reasoning, behind a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Chunks:
+        """Yield the rest of a message, its citations and its files."""
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -10701,8 +12429,9 @@ class ChunkRenderer:
         else:
             yield from self._add_text(rest)
             before = self._length - len(_clean_text(event.item))
-            if cited := chat_annotations(event.item, before):
-                yield self._chunk({"annotations": cited})
+            annotations = chat_annotations(event.item, before)
+            if annotations:
+                yield self._chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
     def _add_text(self, text: str) -> Chunks:
@@ -10718,13 +12447,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
-    def _gap(self, kind: str, place: object) -> str:
-        """Return the blank line before a text that has another place than the last."""
-        before = self._places.get(kind, place)
-        self._places[kind] = place
-        return "" if before == place else _GAP
+    def _gap(self, kind: str, part: object) -> str:
+        """Return the blank line before a text of another part than the last one."""
+        before = self._last_part.get(kind, part)
+        self._last_part[kind] = part
+        return "" if before == part else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        """Yield the end of the run: open calls, a finish reason or an error, the usage."""
         yield from self._add_text(self._held.rest())
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
@@ -10733,11 +12463,14 @@ class ChunkRenderer:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if error := _error(event.ending):
+        error = _error(event.ending)
+        if error:
             yield error
         else:
-            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
-        if usage := host_usage(event):
+            has_calls = bool(self._open_calls)
+            yield self._chunk({}, _finish_reason(event.ending, has_calls))
+        usage = host_usage(event)
+        if usage:
             yield {**self.head, "choices": [], **usage}
 
 
@@ -10747,20 +12480,23 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    kind, field, empty = "function", "arguments", "{}"
+    call_id, name = item["call_id"], item.get("name")
     if item_type(item) == "custom_tool_call":
-        kind, field, empty = "custom", "input", ""
-    called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item["call_id"], "type": kind, kind: called}
+        custom = {"name": name, "input": item.get("input") or ""}
+        return {"id": call_id, "type": "custom", "custom": custom}
+    function = {"name": name, "arguments": item.get("arguments") or "{}"}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    failed = ending.is_failure and ending.kind != "incomplete"
-    return error_chunk(ending.sentence) if failed else {}
+    if not ending.is_failure or ending.kind == "incomplete":
+        return {}
+    return error_chunk(ending.sentence)
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return the word of Chat Completions for how an answer ended."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -10788,14 +12524,19 @@ def completion(
 
 def completion_text(ended: RunDone) -> str:
     """Return the text of an answer: without commentary, unless that is all or the end."""
-    return _GAP.join(map(_clean_text, _messages(ended)))
+    return _GAP.join(_clean_text(message) for message in _answer_messages(ended))
 
 
-def _messages(ended: RunDone) -> list[Item]:
-    found = [item for item in ended.output if item_type(item) == "message"]
+def _answer_messages(ended: RunDone) -> list[Item]:
+    """Return the messages that are the answer; commentary only if that is all."""
+    messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    told = [i for i in found if not is_commentary(i) or i == closing]
-    return told or found
+    answer = [
+        message
+        for message in messages
+        if not is_commentary(message) or message == closing
+    ]
+    return answer or messages
 
 
 def _clean_text(message: Item) -> str:
@@ -10803,34 +12544,35 @@ def _clean_text(message: Item) -> str:
 
 
 def _annotations(ended: RunDone) -> list[Item]:
+    """Return the citations of an answer, at their places in its whole text."""
     annotations: list[Item] = []
     before = 0
-    for message in _messages(ended):
+    for message in _answer_messages(ended):
         annotations += chat_annotations(message, before)
         before += len(_clean_text(message)) + len(_GAP)
     return annotations
 
 
 def _message(ended: RunDone) -> dict[str, Any]:
-    further = {
+    """Return the message of a run, with the fields that it has anything for."""
+    optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [_chat_image(i) for i in ended.output if has_image(i)],
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    said = {"role": "assistant", "content": completion_text(ended)}
-    return said | {name: value for name, value in further.items() if value}
+    message = {"role": "assistant", "content": completion_text(ended)}
+    return message | {name: value for name, value in optional.items() if value}
 
 
 def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
-    answer = set(map(id, _messages(ended)))
-    steps = [
-        item
-        for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
-    ]
-    texts = (text for item in steps for _, text in item_texts(item) if text)
+    answer_ids = {id(message) for message in _answer_messages(ended)}
+    texts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))
 
 
@@ -10872,18 +12614,22 @@ def call_host_item(item: Item) -> Item:
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    return {
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
         "type": "function_call_output",
         "id": f"fco_{call_id}",
         "call_id": call_id,
         "output": parts,
         "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
     }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
 
 
 def begun_host_item(item: Item) -> Item:
@@ -10917,7 +12663,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(map(part_text, parts))
+            text = "\n\n".join(part_text(part) for part in parts)
             shown[key] = [{**parts[0], "text": text}]
     return shown
 
@@ -10945,6 +12691,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 _FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
 
 
 class OutputItems:
@@ -10954,8 +12701,9 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
-        self._turn_start = self._files_due = 0
-        self._answered = set[object]()
+        self._turn_start = 0
+        self._files_due = 0
+        self._answered: set[object] = set()
         self._open_calls: dict[object, int] = {}
         self._records: dict[object, int] = {}
 
@@ -10967,6 +12715,7 @@ class OutputItems:
         return _native("output_item.added", place, item=item)
 
     def _note_call(self, place: int, item: Item) -> None:
+        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
@@ -10998,18 +12747,23 @@ class OutputItems:
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
-        part = "summary_index" if kind == "summary" else "content_index"
-        item_id = self.items[place].get("id")
-        grown = {"item_id": item_id, part: 0, "delta": text}
-        return _native(_DELTA_TYPES[kind], place, **grown)
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[place].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], place, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
-        if files := card.get("files"):
-            yield host_event("files", {"files": files})
-            if self.files:
-                yield from self.show_files(files)
-            self.files += files
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -11018,10 +12772,12 @@ class OutputItems:
         them.
         """
         count = len(self.files)
-        if count > _FEW_FILES if is_last else count >= self._files_due:
-            self._files_due = count + count // _FEW_FILES
-            event = host_event("chat:message:files", {"files": [*self.files, *more]})
-            yield {**event, "choices": []}
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
@@ -11032,7 +12788,7 @@ class OutputItems:
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in [*self._open_calls.values()]:
+        for place in list(self._open_calls.values()):
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Chunks:
@@ -11056,16 +12812,34 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        new = range(self._turn_start, len(self.items))
+        places = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        place = next((at for at in new if is_reasoning(self.items[at])), None)
-        if place is not None:
-            yield self.update(place, reasoning_details=[*turn.details])
+        for place in places:
+            if is_reasoning(self.items[place]):
+                yield self.update(place, reasoning_details=list(turn.details))
+                return
 
 
 def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": place,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.wording
+#
+# How numbers are written for people.
+# --------------------------------------------------------------------------------------
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 round`, `2 rounds`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 # --------------------------------------------------------------------------------------
@@ -11111,7 +12885,7 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_sentence(event.item))
+                yield status_chunk(_list_message(event.item))
 
     def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
@@ -11141,6 +12915,8 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
+    """A picture: a status line, sketches, and the file at the end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -11157,21 +12933,28 @@ class _ImageHostItem(_HostedItem):
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
-        notes = event.card.get("notes", ())
-        if event.item.get("result") and not notes:
+        """Yield that the picture is there, or why it is not."""
+        notes = event.card.get("notes")
+        if notes:
+            yield from self._note(notes[0])
+        elif event.item.get("result"):
             yield status_chunk("Picture drawn")
         else:
-            yield from self._note(next(iter(notes), _failure(event.item)))
+            yield from self._note(_failure(event.item))
 
-    def _note(self, sentence: str) -> Chunks:
+    def _note(self, message: str) -> Chunks:
         """Yield a text that the page draws and that no later turn contains."""
-        part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
-        note = {"type": "openai_responses:note", "id": f"note_{number}"}
-        yield from self._shown.add({**note, "content": [part]})
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": f"*{message}*"}],
+        }
+        yield from self._shown.add(note)
 
 
 def _failure(item: Item) -> str:
+    """Return why a picture was not drawn."""
     code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
@@ -11180,6 +12963,8 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -11201,6 +12986,8 @@ class _CodeHostItem(_HostedItem):
 
 
 class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -11216,25 +13003,38 @@ class _SearchHostItem(_HostedItem):
 
 def _pages_chunk(item: Item) -> Chunk:
     """Return a status line that opens to the pages that a search found."""
-    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
     queries = ", ".join(search_queries(item))
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {queries}" if queries else ""
-    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
-    return host_event("status", {**head, "urls": pages, "done": True})
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = strip_tracking(rest["url"])
-        shown["action"] = rest
+    """Return a search without its results: the host would store them for nobody."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    if isinstance(item.get("action"), dict):
+        shown["action"] = _search_action(item["action"])
+    return shown
+
+
+def _search_action(action: Item) -> Item:
+    """Return what a search did, without its sources and tracking."""
+    shown = {name: value for name, value in action.items() if name != "sources"}
+    if isinstance(shown.get("url"), str):
+        shown["url"] = strip_tracking(shown["url"])
     return shown
 
 
@@ -11242,6 +13042,8 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -11250,26 +13052,29 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
-                status = "failed" if failed else "completed"
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
-                answer = ToolOutput(event.output_index, output, failed)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_pair(item)[0]
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
-def _list_sentence(item: Item) -> str:
+def _list_message(item: Item) -> str:
+    """Return the status line about the list of a remote server's tools."""
     label, tools = item.get("server_label"), item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
@@ -11300,7 +13105,8 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 class Commentary:
     """Shows one message of commentary; `place` is that of its item.
 
-    `_length` counts its text, `_stored` how much of it the host has.
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
     """
 
     def __init__(self, shown: OutputItems) -> None:
@@ -11308,9 +13114,11 @@ class Commentary:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0
+        self._length = 0
+        self._stored_length = 0
         self._ended: ItemDone | None = None
-        self._marker = (self.place, "")
+        self._marker = ""
+        self._marker_place = self.place
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -11332,13 +13140,13 @@ class Commentary:
         """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
-        place, marker = self._marker
-        if marker:
-            item = self._shown.items[self.place]
-            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
-        head = {"id": self._shown.items[place].get("id")}
-        item = message_host_item(head, marker + self._ended.shown)
-        yield self._shown.end(place, item)
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.place]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.place, emptied)
+        head = {"id": self._shown.items[self._marker_place].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_place, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -11349,37 +13157,50 @@ class Commentary:
         """
         if not text:
             return
-        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted.append(more)
-        self._length += len(more)
-        if self._length < 2 * self._stored:
-            yield self._shown.grow(self.place, "text", more)
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.place, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        self._stored, text = self._length, "".join(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], text, status)
-        return self._shown.end(self.place, item)
+        self._stored_length = self._length
+        item = self._shown.items[self.place]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.place, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
         if marker:
-            self._marker = (len(self._shown.items), marker)
+            self._marker = marker
+            self._marker_place = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
+    """Return the host's item of commentary; the page draws none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }
 
 
 # --------------------------------------------------------------------------------------
@@ -11408,18 +13229,25 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.cost is not None:
         parts.append(format_money(ended.cost))
     if notes:
-        parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(filter(None, [*parts, ended.remark]))
+        parts.append(plural(notes, "note"))
+    if ended.remark:
+        parts.append(ended.remark)
+    return " · ".join(parts)
 
 
 def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
     whole = round(seconds)
+    if whole == 0:
+        return "under a second"
     if whole < 60:
-        return f"{whole} s" if whole else "under a second"
-    return f"{whole // 60} min {whole % 60} s"
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
 
 
 def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
     share = 100 * usage.cached // usage.input if usage.input else 0
     cached = f", {share} % of the input cached" if share else ""
     return f"{usage.total:,} tokens{cached}"
@@ -11436,27 +13264,43 @@ def _end_after_code(shown: OutputItems) -> Chunks:
         yield from shown.add(end)
 
 
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
 class NativeRenderer:
-    """Shows one run."""
+    """Shows one run; `shown` has what the host stored so far.
 
-    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
-        """Take a clock in seconds.
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
 
-        `shown` has what the host stored so far. `hosted` makes what shows the items of
-        OpenAI's own tools, like `HostedItems`;
-        without it there are none, and no last status line.
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
         """
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self.shown)
-        self._places: dict[int, int] = {}
-        self._marker = ""
+        self._next_marker = ""
         self._notes = 0
+        self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
-        self._parts: dict[int, int] = {}
+        self._last_part: dict[int, int] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -11470,7 +13314,7 @@ class NativeRenderer:
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
-                self._marker = event.text
+                self._next_marker = event.text
             case ToolOutput():
                 yield from self.shown.answer(event)
             case RunDone():
@@ -11485,8 +13329,8 @@ class NativeRenderer:
             self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
-        else:
-            yield from self._hosted.render(event) if self._hosted else ()
+        elif self._hosted:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -11494,7 +13338,8 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += bool(event.sentence)
+                if event.sentence:
+                    self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self.shown.add_record(event, self._place_of(event))
@@ -11502,47 +13347,66 @@ class NativeRenderer:
                 yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
-        index = -1 if stored.output_index is None else stored.output_index
-        remark = self._commentary.get(index)
-        return remark.place if remark else self._places.get(index)
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.place if commentary else self._places.get(index)
 
     def _take_marker(self) -> str:
-        marker, self._marker = self._marker, ""
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
         return marker
 
     def _end_run(self, event: RunDone) -> Chunks:
-        failed = event.ending.is_failure
-        yield from self._hosted.break_off(event) if self._hosted else ()
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
-        if failed:
+        has_failed = event.ending.is_failure
+        if has_failed:
             yield from self.shown.break_off_calls()
-        if marker := self._take_marker():
+        marker = self._take_marker()
+        if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
-        told = self._notes if failed else not open_calls(event.output)
-        if self._hosted and told:
+        if self._has_closing_line(event):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
-        if usage := host_usage(event):
+        usage = host_usage(event)
+        if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if failed:
+        if has_failed:
             yield error_chunk(event.ending.sentence)
 
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes."""
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0
+        return not open_calls(event.output)
+
     def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
         self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        if text := marker + self._gap(event) + event.text:
+        text = marker + self._gap(event) + event.text
+        if text:
             yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
@@ -11550,10 +13414,10 @@ class NativeRenderer:
 
         The page joins the parts of a summary, so all parts are shown as one.
         """
-        before = self._parts.get(event.output_index, event.part)
-        self._parts[event.output_index] = event.part
-        thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if thought and event.part != before else ""
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
@@ -11648,7 +13512,8 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
             turns.setdefault(str(entry.get("turn")), []).append(entry)
     for turn in turns.values():
         turn.sort(key=itemgetter("index"))
-    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -11658,30 +13523,42 @@ def _entry(item: Item, shown: str) -> Item:
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
-    length = shown if kept is typed else len(shown)
-    return {"type": _ITEM, "item": kept, "shown": length}
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
-    return is_ours and (kind == _TURN or (has_item and is_whole))
+    return is_whole and "type" in as_mapping(entry.get("item"))
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
     head, carried = entries[0], entries[1:]
-    notes = head.get("notes")
     if is_signed(head, sign, carried):
-        items = [*map(_carried_item, carried)]
-    else:
-        entries = [*filter(_is_entry, entries)]
-        head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        notes = head.get("notes") if is_signed(head, sign) else {}
-        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
+    return DetailTurn(items, origin, as_mapping(notes))
 
 
 def _items_of_others(
@@ -11691,13 +13568,15 @@ def _items_of_others(
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
-    used = [
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, items, stubs, strict=True)
-    ]
-    return [(item, shown) for item, shown in used if item]
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
@@ -11720,18 +13599,22 @@ def restore_from_details(
     Records without a text stand at the end of their run.
     """
     records: dict[str, Record] = {}
-    found, textless = list[ChatPart](), list[AssistantText]()
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for one in _name_records(part.text, turns, records):
-                (found if one.text else textless).append(one)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
             continue
         if isinstance(part, UserMessage):
-            found += textless
+            restored += textless
             textless = []
-        found.append(part)
-    return [*found, *textless], records
+        restored.append(part)
+    return [*restored, *textless], records
 
 
 def _name_records(
@@ -11741,22 +13624,36 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for _, text in turn.items if text]
-    texts = iter(_split_text(content if content.strip() else "", shown))
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         payload: list[Item] = []
-        for number, (item, own) in enumerate(turn.items, 1):
+        for number, (item, shown) in enumerate(turn.items, 1):
             payload.append(item)
-            if own or number == len(turn.items):
-                text = next(texts, "") if own else ""
-                digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid = f"{len(records):026d}"
-                records[ulid] = Record(
-                    ulid, "", 0, tuple(payload), "", turn.origin, digest
-                )
-                yield AssistantText(text, [ulid])
-                payload = []
-    yield from map(AssistantText, texts)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -11764,15 +13661,17 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    texts, start = list[str](), 0
-    for one in shown[:-1]:
-        length = _length(one)
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
 
 
 # --------------------------------------------------------------------------------------
@@ -11787,12 +13686,11 @@ def stored_item(event: ItemDone) -> Item:
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
-    form = event.item.get("output_format")
-    return {
-        "type": event.item["type"],
-        **({"output_format": form} if form else {}),
-        "stored": files[0]["id"],
-    }
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
 
 
 def is_stored_image(item: JsonObject) -> bool:
@@ -11804,15 +13702,19 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {
-        ulid: ids
-        for ulid, record in records.items()
-        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
-    }
-    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
-    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
-    named = named.union(*(p.ulids for p in texts))
-    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
 
 
 def restore_images(
@@ -11902,10 +13804,10 @@ class Recorder:
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return (event,)
-        in_details = self._scope.carrier == "details"
-        collect = self._collect_turn if in_details else self._collect
-        return (*collect(event), event)
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the records of an event, with their markers.
@@ -11938,17 +13840,24 @@ class Recorder:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            turn = [self._turn[index] for index in sorted(self._turn)]
-            self._turn = {}
-            closing = closing_commentary([item for item, _ in turn])
-            pairs = [
-                # The host does not return the text of other commentary.
-                (item, "" if is_commentary(item) and item != closing else shown)
-                for item, shown in turn
-            ]
-            name, origin = self._new_record()[0], self._scope.origin
-            details = write_details(name, pairs, origin, {}, self._scope.sign)
-            yield TurnDetails(details)
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            origin, sign = self._scope.origin, self._scope.sign
+            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -11960,22 +13869,31 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        while self._pending and is_reasoning(self._pending[-1][1]):
-            self._pending.pop()
+        self._drop_trailing_reasoning()
         if self._pending:
-            yield from self._with_marker(self._record(), None)
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
 
     def _wait(self, index: int, item: Item) -> None:
         """Insert an item at its place; parallel calls may end in another order.
 
         The chat returns what a remote server said: its card has it.
         """
-        if self._is_kept(item):
-            for one in replay_items(item):
-                if not is_call_output(one):
-                    insort(self._pending, (index, one), key=itemgetter(0))
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
         if is_call(item):
             return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
@@ -11988,12 +13906,17 @@ class Recorder:
 
         Without a phase the text itself is all there is to know of the message.
         """
-        is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if self._pending or is_marked or kind == "refusal":
-            plain = self._pending and not item.get("phase")
-            stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            self._records[index] = self._record(*() if plain else (stub,))
-            yield from self._with_marker(self._records[index], index)
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
@@ -12003,24 +13926,20 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            if text == text.strip() or self._pending or self._scope.carrier != "output":
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
                 return
-            record = self._record()
-        before = tuple(i for i in record.payload if item_type(i) != "message")
-        kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-        again = record._replace(
-            payload=before if before and is_plain else (*before, kept),
-            shown="" if ended.shown == text else text_digest(ended.shown),
-        )
-        if again != record:
-            yield NewRecord(again, ended.output_index)
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
-            record = self._record(_stored_message(ended.item))
+            record = self._take_record(_stored_message(ended.item))
             self._last_commentary = (ended, record)
             yield from self._with_marker(record, ended.output_index)
 
@@ -12031,14 +13950,34 @@ class Recorder:
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
-    def _record(self, *message: Item) -> Record:
-        """Return a record of what is pending, and of a message."""
-        (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*(item for _, item in self._pending), *message)
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
         self._pending = []
         return Record(
-            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
         )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
 
 
 def _stored_message(item: Item) -> Item:
@@ -12103,15 +14042,20 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 def _image_type(content: bytes) -> str:
     """Return the media type of a picture; empty if the API cannot read it."""
-    found = _SIGNATURE.match(content)
-    moves = found and found["gif"] and content.count(_GIF_FRAME) > 1
-    return f"image/{found.lastgroup}" if found and not moves else ""
+    signature = _SIGNATURE.match(content)
+    if signature is None:
+        return ""
+    if signature["gif"] and content.count(_GIF_FRAME) > 1:
+        return ""  # it moves
+    return f"image/{signature.lastgroup}"
 
 
 def image_data_url(content: bytes) -> str:
     """Return a picture as a data URL; empty if the API cannot read it."""
-    kind = _image_type(content)
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
+    media_type = _image_type(content)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
 def _readable_url(url: str) -> str:
@@ -12122,19 +14066,23 @@ def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
-    kind = _encoded_type(payload) if is_held else ""
-    return f"data:{kind};base64,{payload}" if kind else ""
+    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+        return ""
+    media_type = _encoded_type(payload)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{payload}"
 
 
 def _encoded_type(payload: str) -> str:
     """Return the media type of a picture in base64; a GIF is read completely."""
     try:
-        kind = _image_type(base64.b64decode(payload[:_HEAD]))
-        is_gif = kind == "image/gif"
-        return _image_type(base64.b64decode(payload)) if is_gif else kind
+        media_type = _image_type(base64.b64decode(payload[:_HEAD]))
+        if media_type == "image/gif":
+            return _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
+    return media_type
 
 
 PDF_TYPE = "application/pdf"
@@ -12168,14 +14116,17 @@ def document_type(name: str, declared: str) -> str:
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
-    kind = declared.partition(";")[0].strip().lower()
-    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
-    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+    if suffix in _DOCUMENT_TYPES:
+        return _DOCUMENT_TYPES[suffix]
+    media_type = declared.partition(";")[0].strip().lower()
+    if media_type in _DOCUMENT_TYPES.values() or media_type.startswith("text/"):
+        return media_type
+    return ""
 
 
-def document_part(name: str, kind: str, content: bytes) -> Item:
+def document_part(name: str, media_type: str, content: bytes) -> Item:
     """Return a document as a part of a content."""
-    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
     return {"type": "input_file", "filename": name, "file_data": url}
 
 
@@ -12199,11 +14150,11 @@ _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
 """A picture of 50 MB in base64: the limit is an assumption."""
-_MOST_PICTURES = 1500
-_LARGEST_INPUT = 512_000_000
+_MAX_PICTURES = 1500
+_MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
-    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
 
@@ -12215,31 +14166,35 @@ def attach_files(
     `rows` are the messages of the chat's row. Without a row only the files of the last
     message are known as such; all others are put at the first one.
     """
-    result, users = list(parts), user_messages(parts)
-    files = {
-        place: _read_attachments(part.stored.row.get("files"))
-        for place, part in users.items()
-        if part.stored and rows
-    }
-    if users and not rows:
+    users = user_messages(parts)
+    files: dict[int, list[Attachment]] = {}
+    if rows:
+        for position, user in users.items():
+            if user.stored:
+                files[position] = _read_attachments(user.stored.row.get("files"))
+    elif users:
         own, others = _files_without_row(metadata)
-        first, last = min(users), max(users)
-        files = {last: own, first: others + (own if first == last else [])}
-    for place, attachments in files.items():
-        result[place] = users[place]._replace(attachments=attachments)
+        files[max(users)] = own
+        files[min(users)] = [*others, *files.get(min(users), [])]
+    result = list(parts)
+    for position, attachments in files.items():
+        result[position] = users[position]._replace(attachments=attachments)
     return result
 
 
 def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
-    found = list[Attachment]()
+    attachments: list[Attachment] = []
     for row in content_parts(files):
-        kind, content_type = row.get("type"), str(row.get("content_type") or "")
-        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
-            is_image = kind == "image" or content_type.startswith("image/")
+        kind = row.get("type")
+        is_usable = kind in ("file", "image") and row.get("id")
+        if is_usable and not row.get("knowledge"):
             name = shorten_name(str(row.get("name") or ""))
-            found.append(Attachment(str(row["id"]), name, content_type, is_image))
-    return found
+            content_type = str(row.get("content_type") or "")
+            is_image = kind == "image" or content_type.startswith("image/")
+            attachment = Attachment(str(row["id"]), name, content_type, is_image)
+            attachments.append(attachment)
+    return attachments
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -12249,14 +14204,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    return [
-        (
-            _with_readable(part, scale, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    resolved: list[ChatPart] = []
+    for position, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            is_asked = position == question
+            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
+        else:
+            resolved.append(part)
+    return resolved
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -12264,13 +14219,16 @@ def drawing_notice(parts: Sequence[ChatPart]) -> str:
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
-    return _DRAWING.format(", ".join(names)) if names else ""
+    if not names:
+        return ""
+    return _DRAWING.format(", ".join(names))
 
 
 def image_length(part: ChatPart) -> int:
     """Return the length of the data URLs of a message."""
-    parts = part.content if isinstance(part, UserMessage) else ()
-    return sum(len(str(one.get("image_url"))) for one in parts)
+    if not isinstance(part, UserMessage):
+        return 0
+    return sum(len(str(row.get("image_url"))) for row in part.content)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -12278,43 +14236,69 @@ def question_index(parts: Sequence[ChatPart]) -> int:
     return max(user_messages(parts), default=-1)
 
 
-def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the note that replaces it in an earlier message."""
-    if not isinstance(found, str):
-        return found
+def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the note that replaces it in an earlier message.
+
+    A text says why there is no part; for the message that is asked it is raised, as
+    InvalidRequest.
+    """
+    if not isinstance(part, str):
+        return part
     if is_asked:
-        raise InvalidRequest(found)
-    return {"type": "input_text", "text": f"[{found}]"}
+        raise InvalidRequest(part)
+    return {"type": "input_text", "text": f"[{part}]"}
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
     """Return `items` with a note for each of the oldest pictures and files that are too
     many for a request.
     """
-    left = [_MOST_PICTURES, _LARGEST_INPUT]
-    return [_fit_item(item, left) for item in reversed(items)][::-1]
+    room = _Room()
+    newest_first = [_fit_item(item, room) for item in reversed(items)]
+    return newest_first[::-1]
 
 
-def _fit_item(item: Item, left: list[int]) -> Item:
+@dataclass
+class _Room:
+    """What a request can still take: pictures, and characters of pictures and files."""
+
+    pictures: int = _MAX_PICTURES
+    characters: int = _MAX_INPUT_CHARACTERS
+
+    def take(self, content: str, *, is_picture: bool) -> bool:
+        """Take the room that a part needs; say whether there was enough.
+
+        What is too much also takes its room: nothing older is sent in its place.
+        """
+        self.characters -= len(content)
+        if is_picture:
+            self.pictures -= 1
+        return self.pictures >= 0 and self.characters >= 0
+
+
+def _fit_item(item: Item, room: _Room) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list) or not any(map(_held_file, rows)):
+    if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
         return item
-    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+    newest_first = [_fit_part(part, room) for part in reversed(rows)]
+    return {**item, key: newest_first[::-1]}
 
 
-def _held_file(part: Any) -> Any:
+def _file_content(part: Any) -> str:
+    """Return the picture or file that a part holds, as a data URL; empty for none."""
     if not isinstance(part, dict):
-        return None
-    return part.get("image_url") or part.get("file_data")
+        return ""
+    return str(part.get("image_url") or part.get("file_data") or "")
 
 
-def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := _held_file(part)):
+def _fit_part(part: Item, room: _Room) -> Item:
+    content = _file_content(part)
+    if not content:
         return part
-    left[0] -= item_type(part) == "input_image"
-    left[1] -= len(str(held))
-    return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
+    if room.take(content, is_picture=item_type(part) == "input_image"):
+        return part
+    return {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -12324,36 +14308,51 @@ def _files_without_row(
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
-    known.update(found.file_id for found in own)
-    others = _read_attachments(metadata.get("files"))
-    return own, [found for found in others if found.file_id not in known]
+    known.update(attachment.file_id for attachment in own)
+    others = [
+        attachment
+        for attachment in _read_attachments(metadata.get("files"))
+        if attachment.file_id not in known
+    ]
+    return own, others
 
 
-def _with_readable(
+def _with_readable_images(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    shown = [part for part in message.content if part.get("image_url")]
-    if not shown:
+    """Return a message in which the API can read every picture (`resolve_images`).
+
+    The host puts the attached pictures into a message in their order, without names.
+    """
+    count = sum(bool(part.get("image_url")) for part in message.content)
+    if not count:
         return message
-    names = [found.name for found in message.attachments if found.is_image]
-    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    names = [file.name for file in message.attachments if file.is_image]
+    if len(names) != count:
+        names = [""] * count
+    remaining = iter(names)
+    parts: list[Item] = []
     for part in message.content:
-        found: Item | str = part
+        readable: Item | str = part
         if part.get("image_url"):
-            found = _readable_part(part, next(left, ""), scale)
-        parts.append(part_or_note(found, is_asked=is_asked))
+            readable = _readable_image(part, next(remaining), scale)
+        parts.append(part_or_note(readable, is_asked=is_asked))
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
+def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
+    """Return a picture that the API can read, or why there is none."""
     url = str(part["image_url"])
-    readable, is_held = _readable_url(url), url[:5].lower() == "data:"
-    why = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    is_held = url[:5].lower() == "data:"
     if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
-        why = _LARGE_PICTURE
-    picture = {**part, "image_url": readable}
-    return picture if readable else why.format(name or "A picture")
+        problem = _LARGE_PICTURE
+    else:
+        readable = _readable_url(url)
+        problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    if not readable:
+        return problem.format(name or "A picture")
+    return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
@@ -12367,74 +14366,84 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
     `rows` are the messages of the chat's row.
     """
-    users = user_messages(parts).items()
-    made = {place: urls for place, part in users if (urls := _tool_image_urls(part))}
-    if not made:
+    urls_by_position: dict[int, list[str]] = {}
+    for position, user in user_messages(parts).items():
+        urls = _tool_image_urls(user)
+        if urls:
+            urls_by_position[position] = urls
+    if not urls_by_position:
         return list(parts)
-    result: list[ChatPart] = []
-    bare = 0  # where the last outputs begin; they get pictures once
     counts = _image_counts(rows)
-    for place, part in enumerate(parts):
-        urls = made.get(place, [])
-        last = result[bare:] if urls else []
-        if outputs := [one for one in last if isinstance(one, ToolMessage)]:
-            result[bare:] = _assign_images(outputs, urls, counts)
-            bare = len(result)
+    result: list[ChatPart] = []
+    # The outputs at the end of the result that have no pictures yet.
+    outputs: list[ToolMessage] = []
+    for position, part in enumerate(parts):
+        urls = urls_by_position.get(position, [])
+        if urls and outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            outputs.clear()
+            continue
+        result.append(part)
+        if isinstance(part, ToolMessage):
+            outputs.append(part)
         else:
-            result.append(part)
-            bare = bare if isinstance(part, ToolMessage) else len(result)
+            outputs.clear()
     return result
 
 
 def tool_image(url: str) -> Item:
     """Return a picture of a tool as a part of its output."""
-    if readable := _readable_url(url):
-        return {"type": "input_image", "detail": "auto", "image_url": readable}
-    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    readable = _readable_url(url)
+    if not readable:
+        return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    return {"type": "input_image", "detail": "auto", "image_url": readable}
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     """Return the output of a tool: a text, followed by pictures if there are any."""
-    return [{"type": "input_text", "text": text}, *images] if images else text
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *images]
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
-    first, *images = message.content or [{}]
-    if first.get("text") != _HOST_PROMPT:
+    content = message.content
+    if not content or content[0].get("text") != _HOST_PROMPT:
         return []
-    urls = [str(image.get("image_url") or "") for image in images]
-    return urls if all(urls) else []
+    urls = [str(image.get("image_url") or "") for image in content[1:]]
+    if "" in urls:
+        return []
+    return urls
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
+    """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [*[0] * (len(outputs) - 1), len(urls)]
-    left = iter(urls)
-    return [
-        output._replace(
-            output=append_images(
-                str(output.output), [tool_image(url) for url in islice(left, share)]
-            )
-        )
-        for output, share in zip(outputs, shares, strict=True)
-    ]
+        shares = [0] * len(outputs)
+        shares[-1] = len(urls)
+    remaining = iter(urls)
+    assigned: list[ChatPart] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(url) for url in islice(remaining, share)]
+        with_images = append_images(str(output.output), images)
+        assigned.append(output._replace(output=with_images))
+    return assigned
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
     """Return the number of pictures in each output, by the ids of their calls."""
-    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
-    return {
-        str(item.get("call_id")): sum(
-            item_type(part) == "input_image"
-            for part in content_parts(item.get("output"))
-        )
-        for item in chain.from_iterable(outputs)
-        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
-    }
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":  # as our cards have it
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
+    return counts
 
 
 # --------------------------------------------------------------------------------------
@@ -12457,7 +14466,7 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # --------------------------------------------------------------------------------------
 
 
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 """Of one message: a chat's row is read and written whole."""
 
 
@@ -12468,28 +14477,43 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
     with the words cut around them.
     """
     words = message.stored.words if message.stored else ""
-    texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
-    place = next((n for n, text in enumerate(texts) if words in text), None)
-    size = sum(map(len, texts)) - len(words)
-    if place is None or not 0 < size <= _MOST_CHARACTERS:
+    texts: list[Any] = [p["text"] for p in message.content if _is_input_text(p)]
+    size = sum(len(text) for text in texts) - len(words)
+    if not 0 < size <= _MAX_CHARACTERS:
         return None
-    whole = texts[place]
-    before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around = [*texts[:place], [before, after], *texts[place + 1 :]]
-    return {"words": text_digest(words), "texts": around}
+    for index, text in enumerate(texts):
+        if words in text:
+            texts[index] = _cut_around(words, text)
+            return {"words": text_digest(words), "texts": texts}
+    return None
+
+
+def _cut_around(words: str, text: str) -> list[str]:
+    """Return what stands in front of the last place of some words, and behind it."""
+    if not words:
+        return [text, ""]
+    before, _, after = text.rpartition(words)
+    return [before, after]
 
 
 def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    parts = message.content
-    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
-    if not is_there or injected.get("words") != text_digest(words):
+    texts: list[Item] = []
+    others: list[Item] = []
+    for part in message.content:
+        if _is_input_text(part):
+            texts.append(part)
+        else:
+            others.append(part)
+    has_words = any(words in part["text"] for part in texts)
+    if not has_words or injected.get("words") != text_digest(words):
         return message
-    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
-    others = [part for part in parts if not _is_input_text(part)]
-    sent = [{"type": "input_text", "text": text} for text in texts]
+    sent: list[Item] = []
+    for text in injected["texts"]:
+        whole = text if isinstance(text, str) else words.join(text)
+        sent.append({"type": "input_text", "text": whole})
     return message.with_content([*sent, *others])
 
 
@@ -12530,9 +14554,10 @@ class SentContext(NamedTuple):
 
     def wire(self) -> dict[str, Any]:
         """Return the form that is encrypted, without what there is not."""
-        turn = self.turn.wire() if self.turn else None
-        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
-        return {k: value for k, value in fields.items() if value not in (None, ())}
+        fields = self._asdict()
+        fields["model"] = self.model or None
+        fields["turn"] = self.turn.wire() if self.turn else None
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -12540,7 +14565,9 @@ _NOTHING = SentContext()
 
 def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent, encrypted."""
-    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
+    if not sealed:
+        return dict(value)
+    return {**value, _SENT_KEY: sealed}
 
 
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
@@ -12550,15 +14577,15 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     can write its row, but must not write instructions.
     """
     prefix = message_key("")
-    found: dict[str, SentContext] = {}
+    contexts: dict[str, SentContext] = {}
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                found[owner] = _read_context(unseal(sealed, owner))
-    return found
+                contexts[owner] = _read_context(unseal(sealed, owner))
+    return contexts
 
 
 class ToldInstructions(NamedTuple):
@@ -12588,17 +14615,21 @@ def told_instructions(
     lines: Sequence[str] = ()
     changes: dict[str, Item] = {}
     for stored in stored_messages(parts):
-        name = stored.answer_id
-        context = sent.get(name, _NOTHING)
-        if context.model == model:
-            if first is None:
-                first = context.instructions
-            elif change := _change_message(context):
-                changes[name] = change
-            lines = _changed_lines(lines, context) if first is not None else ()
-        if name in compacted and first is not None:
+        answer_id = stored.answer_id
+        context = sent.get(answer_id, _NOTHING)
+        if context.model == model and first is None:
+            first = context.instructions
+            lines = _lines(first or "")
+        elif context.model == model:
+            message = _change_message(context)
+            if message:
+                changes[answer_id] = message
+            lines = _changed_lines(lines, context)
+        if answer_id in compacted and first is not None:
             lines = _lines(first)
-    return None if first is None else ToldInstructions(first, lines, changes)
+    if first is None:
+        return None
+    return ToldInstructions(first, lines, changes)
 
 
 def change_instructions(
@@ -12612,15 +14643,22 @@ def change_instructions(
     whole = SentContext(model=model, instructions=instructions)
     if told is None:
         return whole
-    given, old = _lines(instructions), set(told.lines)
-    numbered = enumerate(given)
-    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
-    left = set(given)
-    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
-    change = SentContext(model=model, new=new, gone=gone)
-    if _changed_lines(told.lines, change) != given:
+    present = _lines(instructions)
+    old_lines = set(told.lines)
+    present_lines = set(present)
+    new = [
+        NewLine(place, line)
+        for place, line in enumerate(present)
+        if line not in old_lines
+    ]
+    gone = [line for line in told.lines if line not in present_lines]
+    each_gone = tuple(dict.fromkeys(gone))
+    change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    if _changed_lines(told.lines, change) != present:
         return whole
-    return change if new or gone else SentContext()
+    if not new and not gone:
+        return SentContext()
+    return change
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
@@ -12644,8 +14682,11 @@ def model_turns(
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
-        if turn and turn.model == model and (turns or turn.base):
-            turns = {} if turn.base else turns
+        if turn is None or turn.model != model:
+            continue
+        if turn.base:  # here it began anew
+            turns.clear()
+        if turn.base or turns:
             turns[stored.answer_id] = turn
     return turns
 
@@ -12666,25 +14707,28 @@ def apply_sent_context(
         if not isinstance(part, UserMessage) or part.stored is None:
             applied.append(part)
             continue
-        name = part.stored.answer_id
-        if name in changes:
-            applied.append(UserMessage(changes[name]))
-        applied += map(UserMessage, items.get(name, ()))
-        injected = sent.get(name, _NOTHING).injected or {}
+        answer_id = part.stored.answer_id
+        if answer_id in changes:
+            applied.append(UserMessage(changes[answer_id]))
+        applied += [UserMessage(item) for item in items.get(answer_id, ())]
+        injected = sent.get(answer_id, _NOTHING).injected or {}
         applied.append(_apply_injected_context(part, part.stored.words, injected))
     return applied
 
 
 def _change_message(change: SentContext) -> Item | None:
     """Return the message that tells changed instructions, or None for no change."""
-    lines = ["The instructions have changed."]
+    lines: list[str] = []
     if change.instructions is not None:
         lines += ["They are now:", change.instructions]
     if change.new:
         lines += ["New lines:", *(line.text for line in change.new)]
     if change.gone:
         lines += ["Lines that no longer hold:", *change.gone]
-    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
+    if not lines:
+        return None
+    text = "\n".join(["The instructions have changed.", *lines])
+    return text_message("developer", text)
 
 
 def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
@@ -12710,11 +14754,12 @@ def _lines(text: str) -> list[str]:
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
-    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
+    injected = wire.get("injected")
+    if injected:
+        injected = {"words": injected["words"], "texts": injected["texts"]}
+    turn = str(wire.get("turn") or "")
     return SentContext(
-        injected=(
-            {key: injected[key] for key in ("words", "texts")} if injected else None
-        ),
+        injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
@@ -12779,9 +14824,12 @@ def take_directive(
     that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(users[wish]) if wish else ""
-    if not verbosity or not (is_guided or wish == question + 1):
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
@@ -12791,7 +14839,9 @@ def _requested_verbosity(message: UserMessage) -> str:
     digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
-    return "low" if digest in CONCISE.split() else ""
+    if digest in CONCISE.split():
+        return "low"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -13002,6 +15052,11 @@ class ExpertSettings(BaseModel):
         ge=0,
         description="Longest wait that a server may ask for before a retry. If it asks "
         "for more, the error is shown.",
+    )
+    flex_falls_back: bool = Field(
+        default=False,
+        description="Answer at the standard tier, at twice the price, where the `flex` "
+        "tier has no capacity. Off: the answer ends with a message.",
     )
     caller_may_set: str = Field(
         default="",
@@ -13759,35 +15814,28 @@ def build_endpoint(
     )
 
 
-_MOST_ACCOUNTS = 1000
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
+    """What the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
         self.dropped = Counter[str]()
-        self._repairs: dict[str, tuple[Repair, ...]] = {}
+        """How often the API left items out of the input, by its reasons."""
 
-    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
-        """Return the changes that requests of `user` to this model need."""
-        scopes = (
-            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
-        )
-        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
-        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
-
-    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
-        """Remember a change, for one user, or for all without one."""
-        scope = f"{endpoint.account()} {model} {user}"
-        if len(self._repairs) >= _MOST_ACCOUNTS:
-            self._repairs.clear()
-        if self.first_time(f"{scope} {repair}"):
-            known = (one for one in self._repairs.get(scope, ()) if one != repair)
-            self._repairs[scope] = (*known, repair)
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 _PRO_SILENCE = 900.0
@@ -13805,6 +15853,7 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
             total=expert.total_timeout_seconds,
         ),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
     )
 
 
@@ -14767,7 +16816,7 @@ _REPLACED = {
 }
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
-_PLACE = ("city", "region", "country", "timezone")
+_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -14875,11 +16924,11 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     """
     if isinstance(given, str):
         words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE):
+        if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE, words, strict=False))
-    place = {name: given[name] for name in _PLACE if given.get(name)}
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
         place.pop("country", None)
     return place
@@ -15198,7 +17247,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
+        self._repairs = stored_repairs([chat.get(self._key)])
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -15265,11 +17314,11 @@ class ChatStore:
         if self._writing:
             await asyncio.shield(self._writing)
 
-    async def add_repair(self, repair: Repair) -> None:
+    async def add_repair(self, repair: ChatRepair) -> None:
         """Store what made this chat acceptable to the server, for later turns."""
         await self._settle()
-        self._repairs = {**self._repairs, repair: None}
-        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        self._repairs = _with_newest(self._repairs, repair)
+        self.repairs = _with_newest(self.repairs, repair)
         await self._write()
 
     async def _write(self) -> None:
@@ -15304,6 +17353,15 @@ class ChatStore:
         """
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
 
 
 class _OutputStore(ChatStore):
@@ -15402,7 +17460,7 @@ class PreparedRequest(NamedTuple):
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
-    refused = {one.target for one in learned_repairs(call, model.id)}
+    refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
@@ -15447,23 +17505,32 @@ def request_settings(
 def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
-    What was appended to it may be a user's choice.
+    Tools of the chat, what was appended to it and a key of their own may be a user's
+    choice.
     """
     call, sent = prepared.call, prepared.request
-    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    if call.config.own_key:
+        return False
+    if any(item_type(item) in APPENDED for item in sent.input):
+        return False
+    body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
-    tools = OfferedTools(sent.tools or ())
-    settings = request_settings(plain, tools, model)
+    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    settings = request_settings(plain, offer_tools(None, hosted), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    is_changed = any(item_type(item) in APPENDED for item in sent.input)
-    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
+    return sent.model_copy(update={"repairs": ()}) == built
 
 
 def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(repair_scope(call, model))
+
+
+def repair_scope(call: PipeCall, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -15550,7 +17617,8 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
-    if not is_refused or model == call.model.id:
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
@@ -15913,6 +17981,7 @@ def report_request(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
+    ids = _ids_in_log(trace)
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.config.expert.writes_audit_log():
@@ -15937,15 +18006,33 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     said = server_words(call, said)
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {said}",
+        f"param {param}, {ids}. {said}",
     )
-    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
         sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
 
 
 _MANY_TOKENS, _SOME_TOKENS = 4000, 1000
@@ -16020,15 +18107,12 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-_MOST_REASONS = 50
-
-
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
-        if not meant and len(dropped) < _MOST_REASONS:
-            dropped.update(removed)
+        meant = removed.keys() <= {"turn_boundary"}
+        if not meant:
+            call.capabilities.count_dropped(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
@@ -16194,7 +18278,7 @@ class WaitingLines:
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
-        is_attempt = isinstance(event, Status) and not event.repair
+        is_attempt = isinstance(event, Status) and not event.trial
         is_over, self._is_shown = self._is_shown, is_attempt
         return [Status("")] if is_over and not is_attempt else []
 
@@ -16246,8 +18330,8 @@ def event_words(event: RunEvent) -> tuple[str | None, ...]:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return ("text",)
-        case Status(repair=repair):
-            return ("recovery" if repair else "retry",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
         case RunDone(ending, trace=trace):
             return "end", ending.kind, ending.code, trace.model
     return ()
@@ -16321,7 +18405,7 @@ async def answer_events(
     if prepared.reason:
         yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
-    repairs = _Repairs(prepared)
+    trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
@@ -16329,7 +18413,8 @@ async def answer_events(
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            event = await artifacts.stored(await repairs.follow(arrived))
+            await _remember(prepared, trials.note(arrived))
+            event = await artifacts.stored(_without_reason(call, arrived))
             if event is None:
                 continue
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
@@ -16381,49 +18466,27 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-class _Repairs:
-    """What was changed after refusals of a run."""
-
-    def __init__(self, prepared: PreparedRequest) -> None:
-        self._prepared = prepared
-        self._tried: list[Status] = []
-
-    async def follow(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event as people see it."""
-        call = self._prepared.call
-        if isinstance(event, Status):
-            reason = server_words(call, event.reason)
-            call.log.warn(f"{event.sentence} {reason}".strip())
-            self._tried += [event] if event.repair else []
-            return Status(event.sentence)
-        if self._tried and _has_answer(event):
-            await _remember(self._prepared, self._tried)
-            self._tried = []
+def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+    """Log what happens before an answer; return the event as people see it."""
+    if not isinstance(event, Status):
         return event
+    reason = server_words(call, event.reason)
+    call.log.warn(f"{event.sentence} {reason}".strip())
+    return Status(event.sentence)
 
 
-def _has_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request, for an event of its answer."""
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
-    """Remember what made a request acceptable: for the chat, or for its server.
-
-    What may be about a user's own choice is remembered for that user alone.
-    """
-    call, store, model = prepared.call, prepared.store, prepared.request.model
-    for found in repairs:
-        repair, is_about_all = found.repair, found.is_named
-        if repair and repair.action in CHAT_ACTIONS and store:
-            await store.add_repair(repair)
-        elif repair and found.is_lasting:
-            if repair.action not in ("field", "lower"):
-                is_about_all = is_about_all and is_as_configured(prepared)
-            user = "" if is_about_all else call.caller.user_id
-            call.capabilities.learn(prepared.endpoint, model, user, repair)
+async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
+    """Remember what made a request acceptable: for its chat, or for its server."""
+    call, store = prepared.call, prepared.store
+    scope = repair_scope(call, prepared.request.model)
+    for trial in helped:
+        repair = trial.repair
+        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                await store.add_repair(repair)
+            continue
+        configured = partial(is_as_configured, prepared)
+        call.capabilities.repairs.learn(scope, trial, configured)
 
 
 # --------------------------------------------------------------------------------------
@@ -16647,7 +18710,7 @@ def _appended(chat: _Chat) -> set[str]:
     facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds).difference(one.target for one in chat.request.repairs)
+    return set(kinds) - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
@@ -16807,7 +18870,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.repair:
+                if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")

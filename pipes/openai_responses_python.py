@@ -30,18 +30,19 @@ CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
-"""Of what stands there; the pipe says so when it knows only another."""
+"""The version of what stands there; the pipe reports one that it does not know."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
     """Set one switch for the pipe; a plain HTTP call has no metadata."""
-    if metadata is not None:
-        told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
-        told[name] = value
+    if metadata is None:
+        return
+    switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+    switches[name] = value
 
 
 class Switch:
-    """A filter with a switch; a drawing of its own is all that it needs."""
+    """A filter that the page shows as a switch, with a drawing of its own."""
 
     class Valves(BaseModel):
         """Settings of the administrator."""
@@ -51,14 +52,14 @@ class Switch:
         )
 
     def __init__(self, drawing: str) -> None:
-        """Be a switch with an icon of the lines of an SVG."""
+        """Take the lines of an SVG as the icon."""
         self.valves = self.Valves()
         self.toggle = True
         self.icon = _line_icon(drawing)
 
 
 def _line_icon(paths: str) -> str:
-    """An icon of lines as an address; Open WebUI inverts it on a dark page."""
+    """Return an icon of lines as an address; Open WebUI inverts it on a dark page."""
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -77,7 +78,7 @@ class Filter(Switch):
     """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
 
     def __init__(self) -> None:
-        """Be a switch."""
+        """Draw the icon."""
         super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(

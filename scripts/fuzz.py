@@ -46,6 +46,8 @@ MODELS = ("gpt-5.6-sol", "gpt-6.2-sol", "gpt-6-luna")
 SCENARIOS = ("chat", "tool", "tool-twice", "remarks", "web-search", "count", "parallel")
 NEEDED = ("model", "input", "stream", "store")
 """Parameters without which there is no request."""
+GUARDS = ("safety_identifier", "max_tool_calls", "max_output_tokens", "instructions")
+"""Parameters that no repair leaves out: their refusal stands, and is no stuck chat."""
 TOOL_NAMES = ("get_weather", "get_tide", "get_time")
 EFFORTS = ("low", "medium", "medium", "high")
 TRANSIENT = ("failed", "error", "error-flat", "cut", "drop")
@@ -234,11 +236,14 @@ class FuzzedChat:
 
     def _dress(self, part: RefusedPart) -> RefusedPart:
         """Return a refusal in a random form."""
+        forms = [*FORMS, "unnamed"] if part.place == "item" else [*FORMS]
         fields = {
-            "form": self._dice.choice(list(FORMS)),
+            "form": self._dice.choice(forms),
             "delivery": self._dice.choice(list(DELIVERIES)),
             "status": self._dice.choice((400, 400, 404)),
         }
+        if fields["form"] == "unnamed":
+            fields["status"] = 400  # a 404 that names nothing is about the address
         return RefusedPart(**{**vars(part), **fields})
 
 
@@ -256,7 +261,7 @@ def describe_fault(fault: RefusedPart | FailedStart) -> str:
 
 def _list_parameters(body: Json) -> Iterator[str]:
     for name, value in body.items():
-        if name in NEEDED or name == "tools":
+        if name in (*NEEDED, *GUARDS, "tools"):
             continue
         yield name
         if isinstance(value, dict):

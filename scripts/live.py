@@ -219,7 +219,8 @@ def read_outcome(status: int, text: str) -> Outcome:
 
 def judge(case: Case, outcome: Outcome) -> Result:
     """Compare what came with what was assumed."""
-    unavailable = outcome.status in (401, 403, 429) or outcome.status >= 500
+    is_refusal = outcome.status in (401, 403, 429) and outcome.status != case.status
+    unavailable = is_refusal or outcome.status >= 500
     missing = outcome.code == "model_not_found" != case.code
     if unavailable or missing:
         return Result(case, UNTRIED, _show(outcome), outcome)

@@ -58,8 +58,9 @@ def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
 class ScriptedProvider:
     """A model whose answers are written down; `asked` is what it was given."""
 
-    def __init__(self, *answers: Sequence[Item]) -> None:
+    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
         self._answers = list(answers)
+        self._break_off = break_off
         self.asked: list[tuple[list[Item], list[str]]] = []
 
     async def generate(
@@ -72,7 +73,7 @@ class ScriptedProvider:
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
         if not answer:
-            yield ModelAnswer(True, (), "", ended._replace(ending=CUT))
+            yield ModelAnswer(True, (), "", ended._replace(ending=self._break_off))
             return
         for event in events:
             yield event

@@ -38,8 +38,10 @@ def _line(event: RunEvent) -> str:
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(status):
             return f"turn {status}"
-        case Status(sentence, repair):
-            return f"noted {repair.action if repair else ''}".strip() + f": {sentence}"
+        case Status(sentence, None):
+            return f"noted: {sentence}"
+        case Status(sentence):
+            return f"repaired: {sentence}"
         case RunDone(ending):
             return f"run {ending.kind}"
 

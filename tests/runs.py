@@ -3,10 +3,14 @@
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
+from openai_responses.repairs.request_repairs import (
+    LeaveOutParameter,
+    Repair,
+    ReplaceEffort,
+)
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.repairs import Repair
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from simulator import Simulator
 from upstream import Answerer, Upstream
@@ -72,11 +76,15 @@ def notes_of(events: list[RunEvent]) -> list[str]:
 def repairs_of(events: list[RunEvent]) -> list[str]:
     """Return what was changed to get an answer, in order; "" for a retry."""
     return [
-        _changed(event.repair) if event.repair else ""
+        _changed(event.trial.repair) if event.trial else ""
         for event in events
         if isinstance(event, Status)
     ]
 
 
 def _changed(repair: Repair) -> str:
-    return repair.target if repair.action == "parameter" else repair.action
+    if isinstance(repair, LeaveOutParameter):
+        return repair.path
+    if isinstance(repair, ReplaceEffort):
+        return "reasoning.effort"
+    return type(repair).__name__

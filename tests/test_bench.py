@@ -126,25 +126,29 @@ def test_ways_take_turns_in_another_order_each_round() -> None:
     assert firsts["c"] == [3, 5, 7]
 
 
-def memory_round(held: float = 1000, tasks: int = 0, *faults: str) -> Round:
-    """What one round of the load left."""
-    return Round(40, 46, 12, 6, held, tasks, faults)
+def memory_rounds(*held: float, tasks: int = 0, faults: tuple[str, ...] = ()) -> Any:
+    """Return rounds of the load, each with the kilobytes that it left."""
+    return [Round(40, 46, 12, 6, kilobytes, tasks, faults) for kilobytes in held]
+
+
+FLAT = [1000.0] * 7
 
 
 @pytest.mark.parametrize(
     ("rounds", "expected"),
     [
-        ([memory_round(), memory_round(), memory_round(1040)], []),
+        (memory_rounds(*FLAT), []),
+        (memory_rounds(500, *FLAT, 1200), []),
         (
-            [memory_round(), memory_round(), memory_round(1060)],
+            memory_rounds(*FLAT, 1060, 1070, 1080),
             ["Memory grew: from 1,000 to 1,060 kB."],
         ),
-        ([memory_round(1000, 2)], ["2 tasks were left."]),
-        ([memory_round(1000, 0, "3 of 10 words came")], ["3 of 10 words came"]),
+        (memory_rounds(*FLAT, tasks=2), ["2 tasks were left."]),
+        (memory_rounds(*FLAT, faults=("3 words came",)), ["3 words came"]),
     ],
 )
-def test_memory_left_behind_is_told(rounds: list[Round], expected: list[str]) -> None:
-    """Memory, a task, an answer that is not whole."""
+def test_what_is_left_behind_is_told(rounds: list[Round], expected: list[str]) -> None:
+    """Memory that stays, a task, an answer that is not whole."""
     assert memory.complaints(rounds, rounds) == expected
 
 

@@ -208,7 +208,7 @@ async def ask_filter(filter_: Filter, number: int) -> None:
     account = await filter_.begin({**facts, "base_url": f"https://{number}.example"})
     account.count_responses(new, (1, 10, 0, 10), 0.1)
     assert isinstance(account.endpoints, EndpointChoice)
-    account.endpoints.leave_failed("unreachable", new, 0)
+    account.endpoints.mark_failed("unreachable", new, 0)
     filter_._words.known(new)
 
 

@@ -14,7 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("pipes", "pipelines", "scripts")
 
-API = {"openai_responses", "openai_responses.models", "openai_responses.requests"}
+API = {
+    "openai_responses",
+    "openai_responses.models",
+    "openai_responses.repairs",
+    "openai_responses.requests",
+}
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
 AGENT = {"gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
@@ -23,7 +28,12 @@ SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 ARROWS: dict[str, set[str]] = {
     "openai_responses": set(),
     "openai_responses.models": {"openai_responses"},
-    "openai_responses.requests": {"openai_responses", "openai_responses.models"},
+    "openai_responses.repairs": {"openai_responses", "openai_responses.models"},
+    "openai_responses.requests": {
+        "openai_responses",
+        "openai_responses.models",
+        "openai_responses.repairs",
+    },
     "openai_responses.transport": {"openai_responses"},
     "openai_responses.loop": API_RUN,
     "owui_chat": API_RUN,
@@ -53,7 +63,12 @@ ARROWS: dict[str, set[str]] = {
 """What each room may import beside itself."""
 
 PURE = {"owui_chat", *CHAT, *API}
-IMPURE_MODULES = {"openai_responses.audit", "openai_responses.clock"}
+IMPURE_MODULES = {
+    "openai_responses.audit",
+    "openai_responses.clock",
+    "openai_responses.long_work",
+    "openai_responses.ulid",
+}
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )

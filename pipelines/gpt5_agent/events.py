@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.models.usage import Usage, format_money
+from owui_chat.wording import plural
 
 AgentState = Literal[
     "thinking",
@@ -92,11 +93,6 @@ class NewMessage(NamedTuple):
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a number with its noun: `1 round`, `2 rounds`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 class RunMetadata(NamedTuple):

@@ -33,9 +33,11 @@ from gpt5_agent.shell.settings import (
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
-from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
+from openai_responses.recent_texts import RecentTexts
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
+from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 
@@ -73,6 +75,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._logged = RecentTexts()
         """What the log has said today about requests and valves."""
+        self._repairs = RepairMemory()
         self._shown_notices = hourly_texts()
         self._secret = ""
         """What signs the context while there is no API key."""
@@ -130,6 +133,7 @@ class Pipeline:
             caller=caller,
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
+            repairs=self._repairs,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -190,6 +194,7 @@ class Pipeline:
         return tuple(messages)
 
     async def _close_all(self) -> None:
+        """Close what all answers share."""
         await self._own_tools.close()
         await self._connections.close()
 

@@ -8,6 +8,7 @@ from gpt5_agent.ports import Guide, StoreFile, Tool, ignore
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
@@ -95,6 +96,9 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = ignore
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = ignore
+    user_id: str = ""
+    repairs: RepairMemory | None = None
+    """What earlier refusals showed; without it nothing is remembered."""
 
     @property
     def sign(self) -> Sign:

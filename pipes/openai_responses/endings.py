@@ -5,7 +5,7 @@ asked for. No text of the server is shown, because it may quote a key or a promp
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, Self
 
 from openai_responses.errors import (
@@ -17,9 +17,17 @@ from openai_responses.errors import (
     MalformedEvent,
     ResponseLost,
     ResponsesError,
+    SafetyNotice,
     TimedOut,
     UnreadableAnswer,
 )
+from openai_responses.redaction import redact
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -29,6 +37,7 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Put the question in "
     "other words."
 )
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to look at its billing."
@@ -42,10 +51,30 @@ _ARRIVED = "What arrived is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_too_large"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
 
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "content_filter",
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -96,8 +125,22 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "Start a new chat, or choose a model with a larger context.",
         "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
-        "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do what nobody asked for. Its last tool calls were not run; what was done "
+        "before stays done. Start a new chat to go on.",
+        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
+        "computers{code}. Put the question in other words, or start a new chat. An "
+        "administrator can apply to OpenAI for access for security work.",
+        "content_policy_violation": "The content filter of OpenAI stopped this "
+        "answer{code}. Put the question in other words, or start a new chat.",
+        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
+        "was not answered. Put the question in other words, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat or leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
         "data_residency_mismatch": "This model is not served in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
@@ -115,7 +158,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
             "followed, because the key would go along",
             "BASE_URL",
         ),
-        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
@@ -203,7 +247,7 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
 
-_WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
@@ -242,7 +286,37 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 
 def _code(error: ApiError) -> str | None:
-    return api_word(error.code or error.type)
+    return api_word(_certain_cause(error) or error.code or error.type)
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(word in FINAL_CODES for word in _words(error))
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, pictures, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what draws or links.
+    """
+    parts = [
+        ("The server explains", notice.explanation),
+        ("It advises", notice.advice),
+    ]
+    shown = [f"{lead}: “{_quoted(text, secrets)}”" for lead, text in parts if text]
+    return " ".join(shown)
+
+
+def _quoted(text: str, secrets: Iterable[str]) -> str:
+    line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
+    printable = "".join(one for one in line if one.isprintable())
+    plain = printable.translate(_MARKUP).replace("://", ": //")
+    return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
 
 def failure_sentence(error: ApiError) -> str:
@@ -258,7 +332,7 @@ def refusal_sentence(status: int, error: ApiError) -> str:
     words = [word for word in _words(error) if word != own]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    if status != 404 or not (error.param or error.place):
+    if status != 404 or not (error.param or error.names_a_place):
         words.append(own)
     if status < 400 or status == 401:
         words = [own if status == 401 else "3"]
@@ -297,11 +371,31 @@ _PHRASES = (
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
 
+_MAX_SEARCHED = 2000
+_CERTAIN_PHRASES = (
+    (
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    (r"\AIncorrect API key provided", WRONG_KEY),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+
+def _certain_cause(error: ApiError) -> str | None:
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:2000]
+    text = error.message[:_MAX_SEARCHED]
     found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    return list(filter(None, (error.code, error.type, *found)))
+    words = (_certain_cause(error), error.code, error.type, *found)
+    return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -311,4 +405,4 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD.fullmatch(word)) else None
+    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None

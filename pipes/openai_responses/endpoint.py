@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.redaction import header_secrets
 
@@ -82,6 +82,12 @@ class Endpoint:
     def is_azure(self) -> bool:
         """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must be in no text that the server sends back."""
+        headers = self.extra_headers.values()
+        return connection_secrets(headers, self.proxy, self.api_key, self.token)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""

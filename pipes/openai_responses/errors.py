@@ -20,21 +20,36 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import as_list, as_mapping, as_text
 
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
-)
+_PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
+
+
+class SafetyNotice(NamedTuple):
+    """What OpenAI's monitoring has to say about an answer that it stopped.
+
+    A model wrote `explanation` and `advice` about the chat, for people to read: they are
+    data, never instructions. `review_target` is what a review by OpenAI names.
+    """
+
+    explanation: str = ""
+    advice: str = ""
+    category: str = ""
+    review_target: str = ""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is never shown: it can quote a key or a prompt.
+    `message` is never shown: it can quote a key or a prompt. `notice` is shown, because
+    OpenAI asks for it (guide "Safety checks: misalignment monitoring").
     """
 
     code: str | None = None
     type: str | None = None
     param: str | None = None
     message: str = ""
+    notice: SafetyNotice = SafetyNotice()
+    is_relayed: bool = False
+    """Whether it was found in a text, where words of the request may stand."""
 
     @property
     def text(self) -> str:
@@ -42,9 +57,9 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
-    def place(self) -> re.Match[str] | None:
-        """The list, the number and the path of the item or tool that is named."""
-        return _NAMED_PLACE.search(self.text)
+    def names_a_place(self) -> bool:
+        """Whether a place in the request is named anywhere, maybe in a quote from it."""
+        return _PLACE_SOMEWHERE.search(self.text) is not None
 
     @property
     def status(self) -> int:
@@ -172,22 +187,40 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
+    while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
+        fields = {**fields, "message": fields["error"]}
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    if inner := _inner_error(raw) or _inner_error(message):
-        return inner
+    # A gateway's own error names no place; the API's may quote what looks like a body.
+    inner = None
+    if not fields.get("param"):
+        inner = _inner_error(raw) or _inner_error(message)
+    if inner is not None:
+        return inner._replace(is_relayed=True)
     number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
         fields = {**fields, "code": str(number)}
     code, kind, param = (
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, f"{message} {raw}".strip())
+    notice = _read_notice(fields.get("misalignment"))
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_notice(wire: object) -> SafetyNotice:
+    fields = as_mapping(wire)
+    return SafetyNotice(
+        explanation=as_text(fields.get("detailed_explanation")),
+        advice=as_text(as_mapping(fields.get("steer")).get("message")),
+        category=as_text(fields.get("error_type")),
+        review_target=as_text(fields.get("review_target")),
+    )
 
 
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:

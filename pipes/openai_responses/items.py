@@ -4,9 +4,11 @@ An item stays the dict that the API sent; unknown fields are sent back unchanged
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
@@ -126,6 +128,17 @@ def item_type(item: JsonObject) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+def json_digest(value: object) -> str:
+    """Return a short name for an item or a tool, the same for the same JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hex_digest(text)[:32]
+
+
+def tool_name(tool: JsonObject) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
 def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
@@ -187,12 +200,46 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions."""
+    """Return `items` from the last compaction on, behind instructions and added tools.
+
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
+    its call.
+    """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
+    start = indexes[-1]
+    end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
-    return [*instructions, *items[indexes[-1] :]]
+    waiting = _waiting_items(items[:start])
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
+
+
+def count_updates(items: Iterable[Item]) -> int:
+    """Return how many configuration updates `items` begin with."""
+    count = 0
+    for item in items:
+        if item_type(item) != CONFIGURATION:
+            break
+        count += 1
+    return count
+
+
+def _waiting_items(items: Sequence[Item]) -> list[Item]:
+    """Return the calls and the approval requests that `items` do not answer."""
+    answered = {item.get("approval_request_id") for item in items}
+    calls = {id(call) for call in open_calls(items)}
+    waiting: list[Item] = []
+    for item in items:
+        is_request = item_type(item) == "mcp_approval_request"
+        if id(item) in calls or (is_request and item.get("id") not in answered):
+            waiting.append(item)
+    return waiting
 
 
 def text_message(role: object, text: str) -> Item:
@@ -225,6 +272,21 @@ def content_parts(content: object) -> list[Item]:
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
+
+
+def find_call_ids(items: Iterable[Item]) -> set[str]:
+    """Return the ids of all calls that our side has to answer."""
+    return {as_text(item.get("call_id")) for item in items if is_call(item)}
+
+
+def distinct_call_id(call_id: str, taken: Container[str]) -> str:
+    """Return `call_id`, with the first number behind it that makes it a free one."""
+    own_id = call_id
+    number = 1
+    while own_id in taken:
+        number += 1
+        own_id = f"{call_id}_{number}"
+    return own_id
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -260,6 +322,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")

@@ -50,6 +50,7 @@ class Account(NamedTuple):
         """Return a token of Microsoft Entra ID, or else what is wrong."""
         scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
-            return await self.tokens.token(scope), ""
+            token = await self.tokens.token(scope)
         except InvalidRequest as error:
             return "", str(error)
+        return token, ""

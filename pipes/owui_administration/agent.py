@@ -4,7 +4,6 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 `inlet` before the question, its `stream` for each event of the answer.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,7 +14,7 @@ from owui_administration.usage_table import UsageRow
 
 
 class LimitReached(Exception):
-    """A question is refused; the host shows the sentence in the chat."""
+    """A question is refused; the host shows the message in the chat."""
 
 
 def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
@@ -24,12 +23,14 @@ def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
     None for other models. A model of the workspace has only the id of its base.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id and request is None:
+        return None
     if base_id:
-        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+        model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
         return None
-    name = str(model.get("id"))
-    return name, name.split(".", 1)[-1]
+    model_id = str(model.get("id"))
+    return model_id, model_id.split(".", 1)[-1]
 
 
 _FLAG = TypeAdapter(bool)
@@ -50,15 +51,34 @@ def wants_stream(body: JsonObject) -> bool:
 
 
 def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
-    """Return what an answer reports; a cost that is not told counts as none."""
-    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
-    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
-    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
-    counts = (1, int(given), int(cached), int(made), money)
-    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+    """Return what an answer reports, in the API's names or those of Chat Completions.
+
+    A cost that is not reported counts as none.
+    """
+    details = as_mapping(usage.get("input_tokens_details"))
+    read = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    written = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    dollars = min(_number(usage, "cost"), _MAX_DOLLARS)
+    return UsageRow(
+        user_id=str(user_id),
+        day=utc_today().isoformat(),
+        model=model,
+        requests=1,
+        input=int(read),
+        cached=int(_number(details, "cached_tokens")),
+        output=int(written),
+        money=round(dollars * 1_000_000),
+    )
 
 
-def _number(counts: Mapping[str, Any], name: str) -> float:
+_MAX_DOLLARS = 1_000_000
+_MAX_COUNT = 10**12
+"""What servers report may be anything; a column holds eight bytes."""
+
+
+def _number(counts: JsonObject, name: str) -> float:
+    """Return a count that can be one, else 0."""
     value = counts.get(name)
-    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
+    if isinstance(value, int | float) and 0 < value < _MAX_COUNT:
+        return value
+    return 0

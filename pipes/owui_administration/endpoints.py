@@ -13,6 +13,12 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from openai_responses.clock import monotonic_seconds
+from openai_responses.endings import (
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    SAFETY_STOPS,
+    WRONG_KEY,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, load_json
@@ -29,8 +35,11 @@ _ASKS_NEXT = (
 )
 _OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
+"""How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
-_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
+_DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota", WRONG_KEY)
+_ABOUT_ONE_REQUEST = (REQUEST_TOO_LARGE, FLEX_UNAVAILABLE)
+"""Another account may have a higher limit; for other requests the server is not down."""
 
 
 class EndpointEntry(BaseModel):
@@ -54,7 +63,8 @@ class EndpointEntry(BaseModel):
     @property
     def is_complete(self) -> bool:
         """Whether it has a key, or needs none; raises InvalidRequest for its address."""
-        return bool(self.at("").host and (self.auth == "entra_id" or self.key))
+        has_secret = self.auth == "entra_id" or bool(self.key)
+        return has_secret and bool(self.at("").host)
 
     @property
     def key(self) -> str:
@@ -63,8 +73,11 @@ class EndpointEntry(BaseModel):
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
-        is_named = any(fnmatchcase(m, one) for m in models for one in self.models)
-        return is_named and bool(not self.groups or {*groups}.intersection(self.groups))
+        is_for_model = any(
+            fnmatchcase(model, pattern) for model in models for pattern in self.models
+        )
+        is_for_user = not self.groups or any(name in groups for name in self.groups)
+        return is_for_model and is_for_user
 
     def at(self, base_url: str) -> Endpoint:
         """Return its server and account; `base_url` is that of the valves."""
@@ -85,10 +98,12 @@ def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
     Such an entry may keep chats from a server, so it is not passed over.
     """
     try:
-        entries = [*map(EndpointEntry.model_validate, load_json(text.strip() or "[]"))]
-        return entries if all(one.is_complete for one in entries) else None
+        rows = load_json(text.strip() or "[]")
+        entries = [EndpointEntry.model_validate(row) for row in rows]
+        are_complete = all(entry.is_complete for entry in entries)
     except (ValueError, TypeError, InvalidRequest):
         return None
+    return entries if are_complete else None
 
 
 class EndpointChoice:
@@ -117,29 +132,35 @@ class EndpointChoice:
         One that failed lately is not chosen. Earlier records name neither a server nor
         an account.
         """
-        if self._reads(self._entries[0], host, owner):
+        chosen, *others = self._entries
+        if self._reads(chosen, host, owner):
             return False
-        for one in self._entries[1:]:
-            if not self._is_down(one) and self._reads(one, host, owner):
-                self._entries.remove(one)
-                self._entries.insert(0, one)
+        for entry in others:
+            if self._reads(entry, host, owner) and not self._is_down(entry):
+                self._entries.remove(entry)
+                self._entries.insert(0, entry)
                 return True
         return False
 
     def lost_reasoning_notice(self, host: str, owner: str) -> str:
-        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
-        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+        can_read = self._reads(self._entries[0], host, owner)
+        return "" if can_read else _OTHER_ACCOUNT
 
     def mark_failed(self, kind: str, code: str | None, status: int) -> str:
         """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
-        would be the same anywhere.
+        would be the same anywhere, and what was stopped for its safety must go on
+        nowhere else.
         """
-        is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
-        if is_down or status in (401, 429) or status >= 500:
+        if code in SAFETY_STOPS:
+            return ""
+        is_missing = code == "model_not_found" or status in (403, 404)
+        may_work_elsewhere = is_missing or code in _ABOUT_ONE_REQUEST
+        if _is_down(kind, code, status):
             self._note_failure(self._entries[0].at(self._base_url).account())
-        elif status not in (403, 404) and code != "model_not_found":
+        elif not may_work_elsewhere:
             return ""
         if len(self._entries) == 1:
             return ""
@@ -159,8 +180,20 @@ class EndpointChoice:
         return monotonic_seconds() < self._down.get(account, 0)
 
     def _reads(self, entry: EndpointEntry, host: str, owner: str) -> bool:
-        here = entry.at(self._base_url)
-        return host in ("", here.host) and owner in ("", here.reasoning_scope_id())
+        """Say whether an entry can read what a server and an account encrypted."""
+        endpoint = entry.at(self._base_url)
+        return host in ("", endpoint.host) and owner in (
+            "",
+            endpoint.reasoning_scope_id(),
+        )
+
+
+def _is_down(kind: str, code: str | None, status: int) -> bool:
+    """Say whether other requests to the same account would fail as well."""
+    if code in _ABOUT_ONE_REQUEST:
+        return False
+    is_failing = kind in _DOWN_KINDS or code in _DOWN_CODES
+    return is_failing or status in (401, 429) or status >= 500
 
 
 async def choose_endpoints(
@@ -170,7 +203,8 @@ async def choose_endpoints(
 
     A user's own key goes to the address of the valves alone.
     """
-    entries, base_url = read_endpoints(text), str(facts.get("base_url"))
+    entries = read_endpoints(text)
+    base_url = str(facts.get("base_url"))
     if entries is None:
         choice = EndpointChoice([], base_url, down)
         choice.problem = _UNREADABLE
@@ -179,8 +213,8 @@ async def choose_endpoints(
         return None
     user_id = str(as_mapping(facts.get("user")).get("id") or "")
     has_groups = any(entry.groups for entry in entries)
-    groups = await user_groups(user_id) if has_groups else ()
+    groups = await user_groups(user_id) if has_groups else set[str]()
     model = str(facts.get("model"))
     names = {model, resolve_model(model).id}
-    found = [entry for entry in entries if entry.is_for(groups, names)]
-    return EndpointChoice(found, base_url, down) if found else None
+    usable = [entry for entry in entries if entry.is_for(groups, names)]
+    return EndpointChoice(usable, base_url, down) if usable else None

@@ -90,12 +90,12 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        valves = self.valves
-        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
-        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        rules, entries = self.valves.USER_LIMITS_JSON, self.valves.ENDPOINTS_JSON
+        limits = await read_user_limits(rules, facts, self._usage)
+        endpoints = await choose_endpoints(entries, facts, self._down)
         if limits.is_admin:
-            texts = (valves.USER_LIMITS_JSON, valves.ENDPOINTS_JSON)
-            limits.problems = (*limits.problems, await self._names.problem(*texts))
+            unknown_names = await self._names.problem(rules, entries)
+            limits.problems = (*limits.problems, unknown_names)
         return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(
@@ -115,21 +115,25 @@ class Filter:
         body = {**body, "stream": wants_stream(body)}
         user = __user__ or {}
         if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
-            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
-            await __event_emitter__({"type": "notification", "data": told})
-        if names := agent_names(__model__ or {}, __request__):
-            limits = await self._agent_limits({"user": user, "model": names[1]})
-            refused = limits.refusal(names[0], has_price=True)
-            if limits.has_amounts and not body["stream"]:
-                refused = refused or _NO_STREAM
-            if refused:
-                raise LimitReached(refused)
+            warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": warning})
+        names = agent_names(__model__ or {}, __request__)
+        if names is None:
+            return body
+        model_id, listed = names
+        limits = await self._agent_limits({"user": user, "model": listed})
+        refusal = limits.refusal(model_id, has_price=True)
+        if not refusal and limits.has_amounts and not body["stream"]:
+            refusal = _NO_STREAM
+        if refusal:
+            raise LimitReached(refusal)
         return body
 
     async def _agent_limits(self, facts: JsonObject) -> UserLimits:
+        """Return what the user of an agent may use; raises LimitReached."""
         try:
-            text = self.valves.USER_LIMITS_JSON
-            return await read_user_limits(text, facts, self._usage)
+            rules = self.valves.USER_LIMITS_JSON
+            return await read_user_limits(rules, facts, self._usage)
         except Exception as error:
             # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__
@@ -144,9 +148,11 @@ class Filter:
     ) -> dict[str, Any]:
         """Count what an answer of the agent pipeline reports."""
         usage = event.get("usage")
-        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
-            names = agent_names(__model__ or {}, __request__)
-            if names:
-                user_id = (__user__ or {}).get("id")
-                self._usage.add(usage_row(user_id, names[1], usage))
+        if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
+            return event
+        names = agent_names(__model__ or {}, __request__)
+        if names:
+            _, listed = names
+            user_id = (__user__ or {}).get("id")
+            self._usage.add(usage_row(user_id, listed, usage))
         return event

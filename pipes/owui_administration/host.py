@@ -29,11 +29,12 @@ async def user_groups(user_id: str) -> set[str]:
 
     Open WebUI has groups inside of groups from 0.12 on.
     """
-    groups = _host_name("models.groups", "Groups")
-    knows = signature(groups.get_groups_by_member_id).parameters.keys()
-    above = dict.fromkeys(knows & {"include_inherited"}, True)
-    found = await groups.get_groups_by_member_id(user_id, **above)
-    return {name for group in found for name in (group.id, group.name)}
+    read_groups = _host_name("models.groups", "Groups").get_groups_by_member_id
+    if "include_inherited" in signature(read_groups).parameters:
+        groups = await read_groups(user_id, include_inherited=True)
+    else:
+        groups = await read_groups(user_id)
+    return {group.id for group in groups} | {group.name for group in groups}
 
 
 async def has_group(name: str) -> bool:
@@ -70,10 +71,11 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
     prefix = f'"{schema}".' if schema else ""
     text = import_module("sqlalchemy").text
     open_session = _host_name("internal.db", "get_async_db")
+    rows: list[Any] = []
     async with timeout(_DATABASE_SECONDS), open_session() as session:
         for sql, values in statements:
-            done = await session.execute(text(sql.format(schema=prefix)), values)
-        rows = list(done.all()) if done.returns_rows else []
+            result = await session.execute(text(sql.format(schema=prefix)), values)
+            rows = list(result.all()) if result.returns_rows else []
         await session.commit()
     return rows
 

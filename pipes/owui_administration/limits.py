@@ -1,10 +1,10 @@
 """What the user of one call may use, and has used."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject
@@ -26,9 +26,19 @@ from owui_administration.usage_table import OWN_ROWS, UsageRow, UsageTable
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
+_MICRO = 1_000_000
+"""The table holds millionths of a US dollar."""
 _HOSTED_TYPES = (
-    *("web_search", "file_search", "code_interpreter", "image_generation", "mcp"),
-    *("shell", "local_shell", "apply_patch", "computer", "programmatic_tool_calling"),
+    "web_search",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "local_shell",
+    "apply_patch",
+    "computer",
+    "programmatic_tool_calling",
 )
 """Types of tools that OpenAI runs, by how they begin."""
 _NOT_READ = (
@@ -38,13 +48,17 @@ _NO_PRICE = (
     "Your use is limited in money, and the price of {} is not known. An administrator "
     "has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
+_NO_EFFORT = "This model has no effort that you may use. Choose another."
 
 
 class _Budget(NamedTuple):
+    """What a rule allows in its period, and what of it is used."""
+
     rule: LimitRule
-    most: float
+    limit: float
     used: float
-    text: Callable[[float], str]
+    as_text: Callable[[float], str]
+    """Says an amount: dollars or tokens."""
 
 
 @dataclass
@@ -62,7 +76,8 @@ class UserLimits:
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
-    is_given_model: bool = False
+    """Why no effort of the model may be used, once that is known."""
+    has_given_model: bool = False
     """Whether an administrator chose the model: the one for tasks."""
 
     @property
@@ -77,6 +92,7 @@ class UserLimits:
 
     @property
     def _counts(self) -> bool:
+        """Whether the call costs the administrator: a user's own key does not."""
         return self.table is not None and not self.facts.get("has_own_key")
 
     @property
@@ -89,86 +105,97 @@ class UserLimits:
 
         `model` is the API's name, with `-pro` for the mode.
         """
-        if not self.is_admin and any(r.unreadable for r in self.rules):
+        if not self.is_admin and any(rule.unreadable for rule in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
             return _NO_PRICE.format(model)
-        return self._used_up(1) or self.refused or self._wrong_model(model)
+        return self._used_up(1) or self.refused or self._model_refusal(model)
 
-    def _wrong_model(self, model: str) -> str:
-        """Return why a model is not allowed.
+    def _model_refusal(self, model: str) -> str:
+        """Return why a model is not allowed, or nothing.
 
         A caller who asks for the mode pro has another model than the listed one.
         """
-        names, listed = [model.lower()], str(self.facts.get("model"))
+        if self.has_given_model:
+            return ""
+        listed = str(self.facts.get("model"))
         resolved = resolve_model(listed)
+        names = [model.lower()]
         if resolved.pro or model != f"{resolved.id}-pro":
             names.append(listed.lower())
-        for known in () if self.is_given_model else self._lists("models"):
-            if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
-                listed = ", ".join(known) or "none"
-                return f"{model} is not for you. You may use: {listed}."
+        for patterns in self._allowed("models"):
+            if not _matches(names, patterns):
+                allowed = ", ".join(patterns) or "none"
+                return f"{model} is not available to you. You may use: {allowed}."
         return ""
 
-    def _lists(self, name: str) -> list[list[str]]:
+    def _allowed(self, name: Literal["models", "efforts", "tools"]) -> list[list[str]]:
         """Return what each rule allows of something, if it limits that."""
-        lists = (getattr(rule, name) for rule in self.rules)
-        return [one for one in lists if one is not None]
+        values: Iterable[list[str] | None] = (
+            getattr(rule, name) for rule in self.rules
+        )
+        return [value for value in values if value is not None]
 
     def forbidden_tools(self) -> list[str]:
         """Return the types of OpenAI's tools that are not offered."""
-        tools = self._lists("tools")
-        return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
+        allowed = self._allowed("tools")
+        return [kind for kind in _HOSTED_TYPES if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
         """Return the effort to send instead of one that is not allowed, or nothing.
 
-        It is the next lower one of those that the model knows, in their order.
+        It is the next lower one of those that the model knows, in their order; else the
+        lowest that is allowed. An effort that the model does not know counts as the
+        highest.
         """
-        allowed = self._lists("efforts")
-        usable = [one for one in known if all(one in some for some in allowed)]
+        allowed = self._allowed("efforts")
+        usable = [effort for effort in known if _is_in_all(effort, allowed)]
         if not known or not allowed or asked in usable:
             return ""
         if not usable:
-            self.refused = "This model has no effort that you may use. Choose another."
+            self.refused = _NO_EFFORT
             return ""
-        rank = [*known, asked].index
-        lower = [one for one in usable if rank(one) < rank(asked)]
+        place = known.index(asked) if asked in known else len(known)
+        lower = [effort for effort in usable if known.index(effort) < place]
         return lower[-1] if lower else usable[0]
 
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
         """Count responses (see `Account.count_responses`)."""
-        if self._counts and self.table and counts[0]:
+        requests = counts[0]
+        if self._counts and self.table and requests:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
-            row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
+            money = round((cost or 0) * _MICRO)
+            row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
             self.table.add(row)
         return self._used_up(_OVERDRAFT)
 
     def _budgets(self) -> Iterator[_Budget]:
-        for rule in self.rules if self._counts else ():
+        """Yield what each rule limits; nothing where the call is not counted."""
+        if not self._counts:
+            return
+        for rule in self.rules:
             start = period_start(rule.per, self.today).isoformat()
             rows = [row for row in self.rows if row.day >= start]
             if rule.money is not None:
-                used = sum(row.money for row in rows) / 1e6
-                yield _Budget(rule, rule.money, used, format_money)
+                money = sum(row.money for row in rows) / _MICRO
+                yield _Budget(rule, rule.money, money, format_money)
             if rule.tokens is not None:
-                used = sum(row.input + row.output for row in rows)
-                yield _Budget(rule, rule.tokens, used, "{:,.0f} tokens".format)
+                tokens = sum(row.input + row.output for row in rows)
+                yield _Budget(rule, rule.tokens, tokens, _format_tokens)
 
     def _used_up(self, share: float) -> str:
-        """Return the sentence about a limit that is reached; the longest one counts."""
-        reached = [one for one in self._budgets() if one.used >= one.most * share]
+        """Return the message about a limit that is reached; the longest one counts."""
+        reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""
-        longest = max(reached, key=lambda one: PERIOD_DAYS[one.rule.per])
-        rule, most, used, text = longest
+        rule, limit, used, as_text = max(reached, key=_budget_days)
         return (
-            f"Your limit of {text(most)} a {rule.per} is used up: {text(used)} so far. "
-            f"It begins anew on {next_start(rule.per, self.today)} at 00:00 UTC."
+            f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
+            f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
         )
 
     def notices(self) -> list[str]:
@@ -176,24 +203,48 @@ class UserLimits:
 
         The last one is read by all: what is left, if a rule wants it shown.
         """
-        uncounted = self.table.problem if self.table else ""
-        problems = (*self.problems, uncounted) if self.is_admin else ()
-        return [*filter(None, problems), *self._left(all_rules=False)]
+        problems: list[str] = []
+        if self.is_admin:
+            problems += self.problems
+            problems += [self.table.problem] if self.table else []
+        found = [problem for problem in problems if problem]
+        return found + self._left(all_rules=False)
 
     def _left(self, *, all_rules: bool) -> list[str]:
-        return [
-            f"{text(max(0, most - used))} of {text(most)} left {PERIODS[rule.per]}"
-            for rule, most, used, text in self._budgets()
-            if rule.show or all_rules
-        ]
+        """Return a line for each limit: of all, or of those that are to be shown."""
+        lines: list[str] = []
+        for rule, limit, used, as_text in self._budgets():
+            if rule.show or all_rules:
+                left = as_text(max(0, limit - used))
+                lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
+        return lines
 
     def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
         """Return the lines that answer `/usage`; None for other texts."""
-        asked = read_command(text) if self.table else None
-        if asked is None or self.table is None:
+        if self.table is None:
+            return None
+        command = read_command(text)
+        if command is None:
             return None
         report = UsageReport(self.table, self._user, self.today)
-        return report.lines(*asked, self._left(all_rules=True))
+        return report.lines(command, self._left(all_rules=True))
+
+
+def _matches(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    """Say whether one of the names, in small letters, fits one of the patterns."""
+    return any(fnmatchcase(n, p.lower()) for n in names for p in patterns)
+
+
+def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
+    return all(word in allowed for allowed in lists)
+
+
+def _format_tokens(amount: float) -> str:
+    return f"{amount:,.0f} tokens"
+
+
+def _budget_days(budget: _Budget) -> int:
+    return PERIOD_DAYS[budget.rule.per]
 
 
 async def read_user_limits(
@@ -203,21 +254,30 @@ async def read_user_limits(
 
     Raises what the host's database raises.
     """
-    every, problem = read_limits(text)
-    if every is None:
+    every_rule, problem = read_limits(text)
+    if every_rule is None:
         return UserLimits(facts=facts)
     user, today = facts.get("user") or {}, utc_today()
-    user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
-    groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
-    rules = rules_of(every, names, groups, str(user.get("role")))
-    rows = list[UsageRow]()
+    user_id = str(user.get("id"))
+    names = {user_id, str(user.get("email"))}
+    has_groups = any(rule.group for rule in every_rule)
+    groups = await user_groups(user_id) if has_groups else set[str]()
+    rules = rules_of(every_rule, names, groups, str(user.get("role")))
+    rows: list[UsageRow] = []
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    given = await _is_given_model(str(facts.get("task") or ""))
-    return UserLimits(rules, rows, facts, table, [problem], today, is_given_model=given)
+    return UserLimits(
+        rules,
+        rows,
+        facts,
+        table,
+        [problem],
+        today,
+        has_given_model=await _has_given_model(str(facts.get("task") or "")),
+    )
 
 
-async def _is_given_model(task: str) -> bool:
+async def _has_given_model(task: str) -> bool:
     """Say whether the host does a task with the model that an administrator chose.
 
     Without one, and to merge answers, it takes the model that the client names.

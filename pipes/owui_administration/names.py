@@ -4,7 +4,7 @@ A mistyped group would be a rule that silently holds for nobody. An address that
 has is worse: whoever signs up with it gets its rule.
 """
 
-from itertools import islice
+from collections.abc import Iterable
 
 from openai_responses.clock import monotonic_seconds
 from owui_administration.endpoints import read_endpoints
@@ -12,9 +12,9 @@ from owui_administration.host import has_group, has_user
 from owui_administration.rules import read_limits
 
 _SECONDS = 60.0
-_MOST_NAMES = 100
-"""Each is one or two questions to the database."""
-_MOST_TOLD = 9
+_MAX_LOOKED_UP = 100
+"""Of users, and of groups: each is one or two questions to the database."""
+_MAX_CHECKED_NAMES = 9
 
 
 class NameCheck:
@@ -27,7 +27,7 @@ class NameCheck:
         self._problem = ""
 
     async def problem(self, limits: str, endpoints: str) -> str:
-        """Return the sentence about names in the two valves, or nothing.
+        """Return the message about names in the two valves, or nothing.
 
         Raises what the host's database raises.
         """
@@ -39,16 +39,24 @@ class NameCheck:
 
 
 async def _find_problem(limits: str, endpoints: str) -> str:
-    rules, entries = read_limits(limits)[0] or (), read_endpoints(endpoints) or ()
-    users = dict.fromkeys(rule.user for rule in rules if rule.user)
-    groups = dict.fromkeys(rule.group for rule in rules if rule.group)
-    groups |= dict.fromkeys(name for entry in entries for name in entry.groups)
-    unknown = [n for n in islice(groups, _MOST_NAMES) if not await has_group(n)]
-    unknown += [n for n in islice(users, _MOST_NAMES) if not await has_user(n)]
+    rules = read_limits(limits)[0] or ()
+    entries = read_endpoints(endpoints) or ()
+    users = _each_once(rule.user for rule in rules)
+    groups = _each_once(rule.group for rule in rules)
+    of_entries = _each_once(name for entry in entries for name in entry.groups)
+    groups = _each_once([*groups, *of_entries])
+    unknown = [g for g in groups[:_MAX_LOOKED_UP] if not await has_group(g)]
+    unknown += [u for u in users[:_MAX_LOOKED_UP] if not await has_user(u)]
     if not unknown:
         return ""
+    named = ", ".join(unknown[:_MAX_CHECKED_NAMES])
     return (
-        f"The valves of the filter name {', '.join(unknown[:_MOST_TOLD])}, but Open "
-        "WebUI has no such group or user. These rules hold for nobody; whoever signs "
-        "up with such an address gets its rules."
+        f"The valves of the filter name {named}, but Open WebUI has no such group or "
+        "user. These rules hold for nobody; whoever signs up with such an address gets "
+        "its rules."
     )
+
+
+def _each_once(names: Iterable[str]) -> list[str]:
+    """Return the names that are not empty, in their order."""
+    return list(dict.fromkeys(name for name in names if name))

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openai_responses.json_input import as_mapping, load_json
+from openai_responses.json_input import JsonObject, as_mapping, load_json
 
 
 class LimitRule(BaseModel):
@@ -44,32 +44,51 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     """
     if not text.strip():
         return None, ""
-    try:
-        rows = load_json(text)
-    except ValueError:
-        rows = None
-    rules = [_read_rule(row) for row in (rows if isinstance(rows, list) else [rows])]
-    unread = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
-    if not unread:
+    rules = [_read_rule(row) for row in _read_rows(text)]
+    places = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
+    if not places:
         return rules, ""
+    named = ", ".join(places[:_MAX_NAMED])
     return rules, (
-        f"Rule {', '.join(unread[:9])} of USER_LIMITS_JSON cannot be read, so users that "
-        "it names get no answers. An administrator has to correct it in the valves of "
-        'the filter, for example `[{"role": "user", "money": 5, "per": "month"}]`.'
+        f"Rule {named} of USER_LIMITS_JSON cannot be read, so users that it names get no "
+        "answers. An administrator has to correct it in the valves of the filter, for "
+        'example `[{"role": "user", "money": 5, "per": "month"}]`.'
     )
 
 
+_MAX_NAMED = 9
+
+
+def _read_rows(text: str) -> list[object]:
+    """Return the entries of a JSON list; what is none is one entry, which is no rule."""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        return [None]
+    return rows if isinstance(rows, list) else [rows]
+
+
 def _read_rule(row: object) -> LimitRule:
+    """Return a rule; an amount without a period cannot be read."""
     try:
         rule = LimitRule.model_validate(row)
-        if rule.per or (rule.money is None and rule.tokens is None):
-            return rule
     except ValidationError:
-        pass
-    given = as_mapping(row)
-    named = {k: v for k in ("user", "group") if isinstance(v := given.get(k), str)}
-    role = given["role"] if given.get("role") in ("user", "admin") else ""
-    return LimitRule.model_validate({**named, "role": role, "unreadable": True})
+        return _unreadable_rule(as_mapping(row))
+    has_amount = rule.money is not None or rule.tokens is not None
+    if has_amount and not rule.per:
+        return _unreadable_rule(as_mapping(row))
+    return rule
+
+
+def _unreadable_rule(given: JsonObject) -> LimitRule:
+    """Return a rule that closes the server for those whom it surely names."""
+    user, group, role = given.get("user"), given.get("group"), given.get("role")
+    return LimitRule(
+        user=user if isinstance(user, str) else "",
+        group=group if isinstance(group, str) else "",
+        role=role if role in ("user", "admin") else "",
+        unreadable=True,
+    )
 
 
 def rules_of(
@@ -79,14 +98,16 @@ def rules_of(
     role: str,
 ) -> list[LimitRule]:
     """Return the rules that name a user, who has these `names` and is in `groups`."""
-    found = list[LimitRule]()
+    own_names = {name.lower() for name in names}
+    own_rules: list[LimitRule] = []
     for rule in rules:
-        is_named = rule.user.lower() in ("", *map(str.lower, names))
-        if is_named and rule.group in ("", *groups) and rule.role in ("", role):
-            found.append(rule)
+        is_user = not rule.user or rule.user.lower() in own_names
+        is_member = not rule.group or rule.group in groups
+        if is_user and is_member and rule.role in ("", role):
+            own_rules.append(rule)
             if rule.last:
                 break
-    return found
+    return own_rules
 
 
 PERIODS = {"day": "today", "week": "this week", "month": "this month"}
@@ -95,9 +116,12 @@ PERIOD_DAYS = {"day": 1, "week": 7, "month": 31}
 
 def period_start(per: str, today: date) -> date:
     """Return the first day of the period that `today` is in."""
-    if per == "month":
-        return today.replace(day=1)
-    return today - timedelta(today.weekday() if per == "week" else 0)
+    match per:
+        case "month":
+            return today.replace(day=1)
+        case "week":
+            return today - timedelta(today.weekday())
+    return today
 
 
 def next_start(per: str, today: date) -> date:

@@ -5,24 +5,39 @@ CSV: `/usage`, `/usage 7d`, `/usage 90d csv`. No model is asked.
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import date, timedelta
+from typing import NamedTuple
 
 from openai_responses.json_input import JsonObject
 from owui_administration.rules import PERIODS, longest_ago, period_start
 from owui_administration.usage_table import ALL_ROWS, OWN_ROWS, UsageRow, UsageTable
 
-_COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
-_MOST_SHOWN, _MOST_LISTED = 100, 5000
+_COMMAND = re.compile(r"/usage(?: +(?P<days>\d{1,3})d)?(?P<csv> +csv)?")
+_USUAL_DAYS = 30
+_MAX_SHOWN = 100
+"""Lines of the table of all users."""
+_MAX_LISTED = 5000
+"""Lines of the CSV."""
 _SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 """The dollars first: a phone shows the first columns."""
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
-def read_command(words: str) -> tuple[int, bool] | None:
-    """Return the days that a `/usage` asks for, and whether as CSV; else None."""
-    found = _COMMAND.fullmatch(words)
-    return (int(found[1] or 30), bool(found[2])) if found else None
+class UsageCommand(NamedTuple):
+    """What a `/usage` asks for."""
+
+    days: int = _USUAL_DAYS
+    as_csv: bool = False
+
+
+def read_command(text: str) -> UsageCommand | None:
+    """Return what a `/usage` asks for; None for other texts."""
+    match = _COMMAND.fullmatch(text)
+    if match is None:
+        return None
+    days = int(match["days"] or _USUAL_DAYS)
+    return UsageCommand(days, as_csv=match["csv"] is not None)
 
 
 class UsageReport:
@@ -35,24 +50,26 @@ class UsageReport:
         self._today = today
 
     async def lines(
-        self, days: int, as_csv: bool, left: Sequence[str]
+        self, command: UsageCommand, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
-        """Yield the lines of the answer; raises what the database raises."""
-        own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
-        own += map(_sums, (await self._own_rows()).items())
-        yield "\n".join(map(_line, own))
+        """Yield the lines of the answer; raises what the database raises.
+
+        `left` are the lines about what the user may still use.
+        """
+        groups = await self._own_rows()
+        own = [_sums(name, rows) for name, rows in groups.items()]
+        yield _table(("Your use (UTC)", *_SUMS), own)
         yield "".join(f"\n- {line}" for line in left)
         if self._user.get("role") != "admin":
             return
-        since = (self._today - timedelta(days - 1)).isoformat()
-        rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
-        cells: list[_Cells] = [(f"All users since {since}", *_SUMS), _RULE]
-        cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
-        if as_csv:
-            del cells[1]
-            yield "\n".join(["```csv", *(map(_csv_line, cells)), "```"])
+        since = (self._today - timedelta(command.days - 1)).isoformat()
+        rows = await self._table.rows(ALL_ROWS, day=since, most=_MAX_LISTED)
+        head = (f"All users since {since}", *_SUMS)
+        every = [_sums(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        if command.as_csv:
+            yield _csv(head, every)
         else:
-            yield "\n".join(map(_line, cells[: _MOST_SHOWN + 2]))
+            yield _table(head, every[:_MAX_SHOWN])
 
     async def _own_rows(self) -> dict[str, list[UsageRow]]:
         """Return the rows of each period, and of each model this month."""
@@ -70,12 +87,28 @@ class UsageReport:
 _Cells = Sequence[str | int]
 
 
-def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
+def _sums(name: str, rows: Sequence[UsageRow]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
-    name, rows = group
-    columns = zip(*(row[3:] for row in rows), strict=True)
-    *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
-    return name, f"{money / 1e6:.4f}", *counts
+    dollars = sum(row.money for row in rows) / 1_000_000
+    return (
+        name,
+        f"{dollars:.4f}",
+        sum(row.requests for row in rows),
+        sum(row.input for row in rows),
+        sum(row.cached for row in rows),
+        sum(row.output for row in rows),
+    )
+
+
+def _table(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(_line(cells) for cells in (head, _RULE, *rows))
+
+
+def _csv(head: _Cells, rows: Sequence[_Cells]) -> str:
+    """Return CSV in a block of code."""
+    lines = [_csv_line(cells) for cells in (head, *rows)]
+    return "\n".join(["```csv", *lines, "```"])
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")

@@ -6,7 +6,8 @@ could not be written is kept, and written with the next answer.
 """
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from owui_administration.host import run_sql
 
@@ -94,8 +95,11 @@ class UsageTable:
             del self._due[next(iter(self._due))]
 
     async def _write(self) -> None:
+        """Write what is due, until nothing is or the database refuses it."""
         while self._due:
-            rows = sorted(self._due.values())  # servers never wait crosswise
+            rows = sorted(
+                self._due.values()
+            )  # in one order: servers never wait crosswise
             self._due = {}
             self.problem = ""
             try:
@@ -122,4 +126,10 @@ class UsageTable:
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
+        return [_read_row(row) for row in found] + due
+
+
+def _read_row(row: Sequence[Any]) -> UsageRow:
+    """Return a row of the table; sums of PostgreSQL are decimals."""
+    user_id, day, model, *counts = row
+    return UsageRow(user_id, day, model, *(int(count) for count in counts))

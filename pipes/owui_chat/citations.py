@@ -16,8 +16,8 @@ import re
 from bisect import bisect, bisect_left
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import accumulate
-from operator import itemgetter
+from itertools import accumulate, zip_longest
+from typing import NamedTuple
 
 from openai_responses.items import Item, content_parts, item_type, part_text
 from openai_responses.json_input import as_list, value_at
@@ -63,13 +63,14 @@ class HoldbackBuffer:
         """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
-        place = match.start() if match else len(text)
-        self._held = text[place:]
-        return text[:place]
+        end = match.start() if match else len(text)
+        self._held = text[end:]
+        return text[:end]
 
     def rest(self) -> str:
         """Return the text that was held back, at the end of the text."""
-        rest, self._held = self._held, ""
+        rest = self._held
+        self._held = ""
         return rest
 
 
@@ -78,6 +79,21 @@ def strip_tracking(text: str) -> str:
     if _TRACKED not in text:
         return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
+
+
+class _GrowingPart(NamedTuple):
+    """The part of an item that grows, by its index, and what is held back of it."""
+
+    part: int
+    buffer: HoldbackBuffer
+
+
+class _Edit(NamedTuple):
+    """What replaces the text from `start` to `end`."""
+
+    start: int
+    end: int
+    text: str
 
 
 class Citations:
@@ -91,7 +107,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()
-        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
+        self._growing: dict[int, _GrowingPart] = {}
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
         """Return the event with its text as it is shown, and the sources it names.
@@ -103,7 +119,9 @@ class Citations:
         if event.kind not in ("text", "refusal"):
             return (event,)
         text = self._grow(event)
-        return (event if text == event.text else event._replace(text=text),)
+        if text != event.text:
+            event = event._replace(text=text)
+        return (event,)
 
     def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
@@ -121,9 +139,10 @@ class Citations:
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
                     self._numbers.setdefault(key, len(self._numbers) + 1)
-                yield from map(SourceCited, sources)
+                for source in sources:
+                    yield SourceCited(source)
             case RunDone():
-                for index in [*self._growing]:
+                for index in list(self._growing):
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -131,17 +150,23 @@ class Citations:
                 yield event
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        if text := self._take_held(index):
+        """Yield the text of an item that was held back."""
+        text = self._take_held(index)
+        if text:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        _, held = self._growing.pop(index, (0, None))
-        return self._linked(held.rest()) if held else ""
+        """Return the text of an item that was held back, as it is shown; end holding."""
+        growing = self._growing.pop(index, None)
+        if growing is None:
+            return ""
+        return self._linked(growing.buffer.rest())
 
     def _shown_text(self, ended: ItemDone) -> str:
+        """Return the whole text of a message as it is shown."""
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
-        text = "".join(map(self._shown_part, content_parts(parts)))
+        text = "".join(self._shown_part(part) for part in content_parts(parts))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -152,59 +177,73 @@ class Citations:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.popleft()
             name = self._names.get(key, key)
-            url = {"url": key} if key.startswith("http") else {}
-            head = {"source": {"name": name, **url}, "document": [name]}
-            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
+            source = {"name": name}
+            if key.startswith("http"):
+                source["url"] = key
+            metadata = {"source": key, "name": name}
+            cited = {"source": source, "document": [name], "metadata": [metadata]}
+            yield SourceCited(cited)
 
     def _grow(self, event: TextDelta) -> str:
-        index, before = event.output_index, ""
-        part, held = self._growing.get(index, (None, None))
-        if held is None or part != event.part:
-            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
-            self._growing[index] = (event.part, held)
-        return before + self._linked(held.feed(event.text))
+        """Return what can be shown with a delta: also the rest of an earlier part."""
+        index = event.output_index
+        growing = self._growing.get(index)
+        before = ""
+        if growing is None or growing.part != event.part:
+            before = self._take_held(index)
+            growing = _GrowingPart(event.part, HoldbackBuffer(_OPEN_LINK))
+            self._growing[index] = growing
+        return before + self._linked(growing.buffer.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
-        edits = self._edit_links(text, set()) if _TRACKED in text else []
-        return strip_tracking(_apply_edits(text, edits))
+        if _TRACKED not in text:
+            return text
+        return strip_tracking(_apply_edits(text, self._edit_links(text, set())))
 
-    def _edit_links(
-        self, text: str, sources: Container[str]
-    ) -> list[tuple[int, int, str]]:
+    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
-        edits = list[tuple[int, int, str]]()
+        edits: list[_Edit] = []
         for link in _LINK.finditer(text):
-            (start, end), (label, address) = link.span(), link.groups()
+            address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
-            url, label = strip_tracking(address), label.strip()
-            shown = f"[{self._number(url)}]"
+            url = strip_tracking(address)
+            label = link[1].strip()
+            number = f"[{self._number(url)}]"
+            start = link.start()
+            end = link.end()
             names_site = "." in label and " " not in label
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-                start, end = start - 1, end + 1
-            elif not names_site:
-                shown = f"[{label}]({url}){shown}"
-            edits.append((start, end, shown))
+                edits.append(_Edit(start - 1, end + 1, number))
+            elif names_site:
+                edits.append(_Edit(start, end, number))
+            else:
+                edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
         return edits
 
     def _shown_part(self, part: Item) -> str:
-        text, annotations = part_text(part), content_parts(part.get("annotations"))
+        """Return the text of a part with the numbers of the sources that it cites."""
+        text = part_text(part)
+        annotations = content_parts(part.get("annotations"))
         if not annotations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        edits = self._edit_links(text, set(map(_key, annotations)))
-        starts = [start for start, _, _ in edits]
-        ends = [float("-inf"), *(end for _, end, _ in edits)]
+        keys = {_key(annotation) for annotation in annotations}
+        edits = self._edit_links(text, keys)
+        starts = [edit.start for edit in edits]
+        ends = [float("-inf"), *(edit.end for edit in edits)]
         for annotation in annotations:
-            key, (start, end) = _key(annotation), _range(annotation, text)
+            key = _key(annotation)
+            start, end = _range(annotation, text)
+            # The last link that begins in front of it has not ended: it is the link.
             is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
-                edits.append((end, end, f"[{self._number(key)}]"))
+                edits.append(_Edit(end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
 
     def _number(self, key: str) -> int:
@@ -214,19 +253,22 @@ class Citations:
         return self._numbers[key]
 
     def _name(self, annotation: Item) -> None:
+        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
-        if name and _key(annotation):
-            self._names[_key(annotation)] = shorten_name(str(name))
+        key = _key(annotation)
+        if name and key:
+            self._names[key] = shorten_name(str(name))
 
 
 def source_keys(sources: object) -> list[str]:
     """Return the keys by which the page tells the host's sources apart, each once."""
-    keys = []
+    keys: list[str] = []
     for source in content_parts(sources):
-        rows, own = as_list(source.get("metadata")), value_at(source, "source", "id")
-        for place, _ in enumerate(as_list(source.get("document"))):
-            row = rows[place] if place < len(rows) else None
-            keys.append(str(value_at(row, "source") or own or "N/A"))
+        own_id = value_at(source, "source", "id")
+        documents = as_list(source.get("document"))
+        metadata = as_list(source.get("metadata"))
+        for _, row in zip_longest(documents, metadata[: len(documents)]):
+            keys.append(str(value_at(row, "source") or own_id or "N/A"))
     return list(dict.fromkeys(keys))
 
 
@@ -250,18 +292,27 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
         return len(text), len(text)
-    inside_word = text[last - 1 : last].isalnum() and text[last : last + 1].isalnum()
-    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
-    end = last + 1 if inside_word or ends_sentence else last
+    before = text[last - 1 : last]
+    behind = text[last : last + 1]
+    is_in_word = before.isalnum() and behind.isalnum()
+    ends_sentence = behind in (".", "!", "?") and last > start
+    end = last + 1 if is_in_word or ends_sentence else last
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    pieces, done = [], 0
-    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
-        pieces += [text[done:start], told]
-        done = max(done, end)
-    return "".join([*pieces, text[done:]])
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+    """Return a text with the edits, in the order of their places in it."""
+    pieces: list[str] = []
+    done = 0
+    for edit in sorted(edits, key=_edit_place):
+        pieces += [text[done : edit.start], edit.text]
+        done = max(done, edit.end)
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _edit_place(edit: _Edit) -> tuple[int, int]:
+    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
@@ -273,12 +324,15 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
-            if annotation.get("type") == "url_citation":
-                title = shorten_name(str(annotation.get("title") or ""))
-                cited: Item = {"url": _key(annotation), "title": title}
-                for key in ("start_index", "end_index"):
-                    cited[key] = before + find_place(annotation.get(key))
-                annotations.append({"type": "url_citation", "url_citation": cited})
+            if annotation.get("type") != "url_citation":
+                continue
+            cited = {
+                "url": _key(annotation),
+                "title": shorten_name(str(annotation.get("title") or "")),
+                "start_index": before + find_place(annotation.get("start_index")),
+                "end_index": before + find_place(annotation.get("end_index")),
+            }
+            annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_place(None)
     return annotations
 
@@ -288,12 +342,13 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
     What is no place is the end.
     """
-    found = list(_TRACKING.finditer(text))
-    starts = [match.start() for match in found]
-    gone_before = [0, *accumulate(len(match[0]) for match in found)]
+    matches = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in matches]
+    removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
     def find(place: object) -> int:
-        old = place if isinstance(place, int) else len(text)
-        return old - gone_before[bisect_left(starts, old)]
+        """Return the place in the text without tracking parameters."""
+        old_place = place if isinstance(place, int) else len(text)
+        return old_place - removed_before[bisect_left(starts, old_place)]
 
     return find

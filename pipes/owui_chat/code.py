@@ -32,8 +32,10 @@ def code_host_item(item: JsonObject) -> Item:
 def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
+    output = printed.strip("\n").replace("```", "'''")
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
 
 
 def code_text(code: str) -> str:
@@ -41,11 +43,10 @@ def code_text(code: str) -> str:
     return f"<code_interpreter>\n{code}\n</code_interpreter>"
 
 
-_MOST_DELETED = 20
+_MAX_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
-
-
 _BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
 
 
 def take_out_code(
@@ -57,17 +58,26 @@ def take_out_code(
     somebody has deleted its card.
     """
     whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
-    kept, deleted, start = list[str](), list[Item](), 0
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
     for item in items:
-        if not (code := code_host_item(item)["code"]):
+        code = code_host_item(item)["code"]
+        if not code:
             continue
-        told = code_text(code)
-        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
-        if place < 0:
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
             deleted.append(item)
         else:
-            kept.append(whole[start:place])
-            start = place + len(told)
-    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
-    rows = zip(texts, left, strict=True)
-    return [text if rest == text else rest.strip() for text, rest in rows], deleted
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted

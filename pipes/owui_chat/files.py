@@ -12,15 +12,18 @@ from openai_responses.items import Item, content_parts
 from openai_responses.json_input import JsonObject
 from owui_chat.file_names import shorten_name
 
+# A sentence may end behind an address: its last character is no punctuation.
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
 def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
+    citations: dict[str, Item] = {}
+    for part in content_parts(item.get("content")):
+        for annotation in content_parts(part.get("annotations")):
+            if annotation.get("type") == "container_file_citation":
+                citations[str(annotation.get("file_id"))] = annotation
+    return list(citations.values())
 
 
 def container_addresses(text: str, name: str) -> list[str]:
@@ -40,12 +43,19 @@ def _address_name(address: str) -> str:
 def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
-    linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
+
+    def host_address(match: re.Match[str]) -> str:
+        """Return the host's address of a file that was stored."""
+        address = match[0]
+        return str(links.get(address, address))
+
+    linked = _CONTAINER_ADDRESS.sub(host_address, text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
-    links = (card.get("links") or {}).items()
-    lines = [f"[{_address_name(address)}]({url})" for address, url in links]
-    return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
+    links = card.get("links") or {}
+    lines = [f"[{_address_name(address)}]({url})" for address, url in links.items()]
+    lines += card.get("notes", ())
+    return "".join(f"\n\n{line}" for line in lines)

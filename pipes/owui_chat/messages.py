@@ -6,9 +6,9 @@ Which stored message each one is, is found from the chat's row, which holds them
 tree. They are paired from the end, because the host may have left out the oldest.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, takewhile
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
@@ -101,16 +101,32 @@ def parse_messages(
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
-    texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = _newest(messages[len(head) :])
-    parts = [part for message in rest for part in _chat_parts(message, detail)]
-    if len(head) + len(rest) < len(messages):
-        parts.insert(0, _LEFT_OUT_PART)
-    return "\n\n".join(texts), parts
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    instructions = "\n\n".join(text for text in texts if text)
+    others = messages[len(head) :]
+    newest = _newest(others)
+    parts: list[ChatPart] = []
+    if len(newest) < len(others):
+        parts.append(_LEFT_OUT_PART)
+    for message in newest:
+        parts += _chat_parts(message, detail)
+    return instructions, parts
 
 
-_MOST_ENTRIES = 8192
+def _leading_messages(
+    messages: Sequence[JsonObject], roles: Sequence[str]
+) -> list[JsonObject]:
+    """Return the messages with one of these roles that stand in front of all others."""
+    leading: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") not in roles:
+            break
+        leading.append(message)
+    return leading
+
+
+_MAX_ENTRIES = 8192
 """The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
 may bring its reasoning."""
 _ENTRIES_AT_ONCE = 2048
@@ -130,37 +146,52 @@ def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    gone = [0, *accumulate(map(_entries, messages))]
-    over = gone[-1] - _MOST_ENTRIES
-    if over <= 0:
+    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    if surplus <= 0:
         return messages
-    over += -over % _ENTRIES_AT_ONCE
-    head = messages[:_ENTRIES_AT_ONCE]
-    first = [*takewhile(lambda one: one.get("role") in _INSTRUCTING, head)]
-    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"]
-    last = starts[-1] if starts else len(messages) - 1
-    start = next((n for n in starts if gone[n] >= over), last)
+    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
+    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], _INSTRUCTING)
     return [*first, *messages[max(start, len(first)) :]]
 
 
-def _entries(message: JsonObject) -> int:
-    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
-    return 1 + len(as_list(calls)) + len(as_list(details))
+def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
+    """Return the index of the first question behind `surplus` entries.
+
+    Without one it is that of the last question, or of the last message.
+    """
+    last = len(messages) - 1
+    entries_before = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "user":
+            if entries_before >= surplus:
+                return index
+            last = index
+        entries_before += _entry_count(message)
+    return last
+
+
+def _entry_count(message: JsonObject) -> int:
+    """Return how many items of a request a message may become."""
+    calls = as_list(message.get("tool_calls"))
+    details = as_list(message.get(DETAILS_FIELD))
+    return 1 + len(calls) + len(details)
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
+    """Yield the parts of a message of the host; raises InvalidRequest."""
+    content = message.get("content")
+    match message.get("role"):
         case "user":
             yield UserMessage(_input_message("user", content, detail))
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            text = _plain_text(content)
+            details = message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            if calls := message.get("tool_calls"):
-                yield from _calls(calls)
+            yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -172,19 +203,26 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        kind, field, empty = "function", "arguments", "{}"
-        if kind not in call:
-            kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), dict):
-            name, given = str(called.get("name")), str(called.get(field) or empty)
-            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
+        call_id = str(call.get("id"))
+        is_custom = "function" not in call
+        called = call.get("custom" if is_custom else "function")
+        if not isinstance(called, dict):
+            continue
+        name = str(called.get("name"))
+        if is_custom:
+            arguments = str(called.get("input") or "")
+        else:
+            arguments = str(called.get("arguments") or "{}")
+        yield ToolCall(call_id, name, arguments, is_custom)
 
 
 def _output(content: object) -> str | list[Item]:
     """Return a tool's output; an empty one is kept, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return [_input_part(part, "auto") for part in content]
+    return str(content)
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
@@ -202,9 +240,9 @@ def _input_part(part: object, detail: str) -> Item:
         case "image_url" | "input_image":
             return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(part.get("file"))}
+            return _file_part(part.get("file"))
         case "input_file":
-            return _given(part)
+            return _file_part(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -216,23 +254,33 @@ def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
+    source = _without_null({"image_url": chat_form.get("url")})
     return {"type": "input_image", "detail": detail, **source}
 
 
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
 
 
-def _given(wire: object) -> Item:
-    """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = as_mapping(wire).items()
-    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    return {"type": "input_file", **_without_null(kept)}
+
+
+def _without_null(fields: Item) -> Item:
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(as_text(part.get("text")) for part in parts)
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -253,35 +301,42 @@ def attach_stored_messages(
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
     possible. How to answer again is in the request alone.
     """
-    result, users = list(parts), user_messages(parts)
+    users = user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    question_id = str(metadata.get("user_message_id") or "")
+    answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
-    for place, stored in zip(reversed(users), branch, strict=False):
-        result[place] = users[place]._replace(stored=stored)
+    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    result = list(parts)
+    for position, stored in zip(reversed(users), branch, strict=False):
+        result[position] = users[position]._replace(stored=stored)
     if not hidden:
         return result
-    kept = [part for part in result if not _take_hidden(part, hidden)]
+    shown = [part for part in result if not _take_hidden(part, hidden)]
     if any(hidden.values()) or len(users) < len(branch):
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return kept
+    return shown
 
 
 def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     """Say whether a part is one of the `hidden` texts of a developer, each once."""
     if not isinstance(part, UserMessage) or part.item["role"] != "developer":
         return False
-    words = message_text(part.item)
-    hidden[words] -= (is_hidden := hidden[words] > 0)
-    return is_hidden
+    text = message_text(part.item)
+    if not hidden[text]:
+        return False
+    hidden[text] -= 1
+    return True
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
+    stored: list[StoredMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            stored.append(part.stored)
+    return stored
 
 
 _HIDDEN_MESSAGE = (
@@ -298,22 +353,26 @@ def _stored_branch(
     The texts of a developer are counted in `hidden`. The host merges those of the
     system into the instructions, where nobody can tell whose words they are.
     """
-    for name, row in walk_branch(rows, message_id):
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        elif row.get("role") == "assistant":
-            answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
-        else:
-            raise InvalidRequest(_HIDDEN_MESSAGE)
+    for row_id, row in walk_branch(rows, message_id):
+        match row.get("role"):
+            case "user":
+                yield StoredMessage(row, answer_id)
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
     """Yield the messages from `tip` back to the first, with their ids, each once."""
     seen = set[str]()
-    while tip not in seen and isinstance(row := rows.get(tip), Mapping):
+    while tip not in seen:
+        row = rows.get(tip)
+        if not isinstance(row, Mapping):
+            return
         yield tip, row
         seen.add(tip)
         tip = str(row.get("parentId") or "")

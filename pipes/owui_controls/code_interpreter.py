@@ -18,7 +18,7 @@ class Filter(Switch):
     """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
 
     def __init__(self) -> None:
-        """Be a switch."""
+        """Draw the icon."""
         super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(

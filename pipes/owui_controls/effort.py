@@ -31,7 +31,7 @@ class Filter(Switch):
         )
 
     def __init__(self) -> None:
-        """Be a switch."""
+        """Draw the icon."""
         super().__init__(
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
             "-1-2Z'/>"
@@ -44,7 +44,9 @@ class Filter(Switch):
         __user__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Ask the pipe for the effort; called only while the switch is on."""
-        chosen = getattr((__user__ or {}).get("valves"), "EFFORT", "high")
-        # The pipe makes the most that a model has of `max`, and ignores other words.
-        tell_pipe(__metadata__, "thinking", "max" if chosen == "highest" else chosen)
+        valves = (__user__ or {}).get("valves")
+        chosen = getattr(valves, "EFFORT", "high")
+        # The pipe reads `max` as the most that a model has, and ignores other words.
+        effort = "max" if chosen == "highest" else chosen
+        tell_pipe(__metadata__, "thinking", effort)
         return body

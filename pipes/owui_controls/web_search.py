@@ -18,7 +18,7 @@ class Filter(Switch):
     """A switch of its own beside Open WebUI's Web Search, which its server runs."""
 
     def __init__(self) -> None:
-        """Be a switch."""
+        """Draw the icon."""
         super().__init__(
             "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
             "5-5 13 0 18'/>"

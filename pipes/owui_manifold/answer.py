@@ -1,17 +1,21 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from functools import partial
 
-from openai_responses.clock import new_ulid, unix_seconds
+from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.requests.repairs import CHAT_ACTIONS
+from openai_responses.loop.trials import RunTrials
+from openai_responses.repairs.chat_repairs import ChatRepair
+from openai_responses.repairs.finding import Trial
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded
+from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_manifold.artifacts import ArtifactStore
+from owui_manifold.context import PipeCall
 from owui_manifold.report import (
     compare_cache,
     notices_of,
@@ -19,7 +23,7 @@ from owui_manifold.report import (
     report_request,
     server_words,
 )
-from owui_manifold.request import PreparedRequest, is_as_configured
+from owui_manifold.request import PreparedRequest, is_as_configured, repair_scope
 from owui_manifold.silence import WaitingLines
 from owui_manifold.spending import check_limits, counted_run
 
@@ -47,7 +51,7 @@ async def answer_events(
     if prepared.reason:
         yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
-    repairs = _Repairs(prepared)
+    trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
@@ -55,7 +59,8 @@ async def answer_events(
         async for arrived in events:
             for line in lines.note(arrived):
                 yield line
-            event = await artifacts.stored(await repairs.follow(arrived))
+            await _remember(prepared, trials.note(arrived))
+            event = await artifacts.stored(_without_reason(call, arrived))
             if event is None:
                 continue
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
@@ -107,46 +112,24 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-class _Repairs:
-    """What was changed after refusals of a run."""
-
-    def __init__(self, prepared: PreparedRequest) -> None:
-        self._prepared = prepared
-        self._tried: list[Status] = []
-
-    async def follow(self, event: RunEvent) -> RunEvent:
-        """Log what happens before an answer; return the event as people see it."""
-        call = self._prepared.call
-        if isinstance(event, Status):
-            reason = server_words(call, event.reason)
-            call.log.warn(f"{event.sentence} {reason}".strip())
-            self._tried += [event] if event.repair else []
-            return Status(event.sentence)
-        if self._tried and _has_answer(event):
-            await _remember(self._prepared, self._tried)
-            self._tried = []
+def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+    """Log what happens before an answer; return the event as people see it."""
+    if not isinstance(event, Status):
         return event
+    reason = server_words(call, event.reason)
+    call.log.warn(f"{event.sentence} {reason}".strip())
+    return Status(event.sentence)
 
 
-def _has_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request, for an event of its answer."""
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
-    """Remember what made a request acceptable: for the chat, or for its server.
-
-    What may be about a user's own choice is remembered for that user alone.
-    """
-    call, store, model = prepared.call, prepared.store, prepared.request.model
-    for found in repairs:
-        repair, is_about_all = found.repair, found.is_named
-        if repair and repair.action in CHAT_ACTIONS and store:
-            await store.add_repair(repair)
-        elif repair and found.is_lasting:
-            if repair.action not in ("field", "lower"):
-                is_about_all = is_about_all and is_as_configured(prepared)
-            user = "" if is_about_all else call.caller.user_id
-            call.capabilities.learn(prepared.endpoint, model, user, repair)
+async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
+    """Remember what made a request acceptable: for its chat, or for its server."""
+    call, store = prepared.call, prepared.store
+    scope = repair_scope(call, prepared.request.model)
+    for trial in helped:
+        repair = trial.repair
+        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                await store.add_repair(repair)
+            continue
+        configured = partial(is_as_configured, prepared)
+        call.capabilities.repairs.learn(scope, trial, configured)

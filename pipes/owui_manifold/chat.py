@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from openai_responses.clock import run_work
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -18,8 +17,10 @@ from openai_responses.items import (
     tool_kind,
 )
 from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.long_work import run_work
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.repairs.request_repairs import lowered_kinds
 from openai_responses.requests.build import (
     ResponsesRequest,
     build_request,
@@ -286,7 +287,7 @@ def _appended(chat: _Chat) -> set[str]:
     facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds).difference(one.target for one in chat.request.repairs)
+    return set(kinds) - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:

@@ -13,9 +13,9 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.config import comma_list, run_limits
@@ -123,7 +123,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.repair:
+                if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")

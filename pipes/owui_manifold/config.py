@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from openai_responses.clock import RecentTexts, monotonic_seconds
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import (
     PIPE_VALVES,
@@ -20,7 +20,6 @@ from openai_responses.errors import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
 from openai_responses.models.facts import ModelPrices
 from openai_responses.models.resolve import (
@@ -29,8 +28,10 @@ from openai_responses.models.resolve import (
     read_overrides,
 )
 from openai_responses.models.usage import read_prices
+from openai_responses.recent_texts import RecentTexts
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
-from openai_responses.requests.repairs import Repair
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.expert import ExpertSettings
 from owui_manifold.log import LOG_LEVELS
@@ -292,35 +293,28 @@ def build_endpoint(
     )
 
 
-_MOST_ACCOUNTS = 1000
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
+    """What the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
         self.dropped = Counter[str]()
-        self._repairs: dict[str, tuple[Repair, ...]] = {}
+        """How often the API left items out of the input, by its reasons."""
 
-    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
-        """Return the changes that requests of `user` to this model need."""
-        scopes = (
-            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
-        )
-        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
-        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
-
-    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
-        """Remember a change, for one user, or for all without one."""
-        scope = f"{endpoint.account()} {model} {user}"
-        if len(self._repairs) >= _MOST_ACCOUNTS:
-            self._repairs.clear()
-        if self.first_time(f"{scope} {repair}"):
-            known = (one for one in self._repairs.get(scope, ()) if one != repair)
-            self._repairs[scope] = (*known, repair)
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
 
 
 _PRO_SILENCE = 900.0
@@ -338,4 +332,5 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
             total=expert.total_timeout_seconds,
         ),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
     )

@@ -48,6 +48,11 @@ class ExpertSettings(BaseModel):
         description="Longest wait that a server may ask for before a retry. If it asks "
         "for more, the error is shown.",
     )
+    flex_falls_back: bool = Field(
+        default=False,
+        description="Answer at the standard tier, at twice the price, where the `flex` "
+        "tier has no capacity. Off: the answer ends with a message.",
+    )
     caller_may_set: str = Field(
         default="",
         description="What requests may set that is the administrator's, separated by "

@@ -7,10 +7,9 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
-from openai_responses.items import Item
+from openai_responses.items import Item, json_digest
 from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.repairs import json_digest
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -31,7 +30,7 @@ _REPLACED = {
 }
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
-_PLACE = ("city", "region", "country", "timezone")
+_PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
 """Letters of a country's code (ISO 3166-1)."""
 _MAX_STORES = 2
@@ -139,11 +138,11 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     """
     if isinstance(given, str):
         words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE):
+        if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
             raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE, words, strict=False))
-    place = {name: given[name] for name in _PLACE if given.get(name)}
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
         place.pop("country", None)
     return place

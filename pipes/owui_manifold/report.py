@@ -4,11 +4,17 @@ The log gets requests and endings. The user gets notices above an answer: costs,
 with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
-from openai_responses.endings import Ending, api_word, ending_of_incomplete
+from openai_responses.endings import (
+    WRONG_KEY,
+    Ending,
+    api_word,
+    ending_of_incomplete,
+)
 from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import (
     Item,
@@ -22,7 +28,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run
@@ -96,6 +102,7 @@ def report_request(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
+    ids = _ids_in_log(trace)
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.config.expert.writes_audit_log():
@@ -120,15 +127,33 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     said = server_words(call, said)
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {said}",
+        f"param {param}, {ids}. {said}",
     )
-    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
         sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
 
 
 _MANY_TOKENS, _SOME_TOKENS = 4000, 1000
@@ -203,15 +228,12 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
-_MOST_REASONS = 50
-
-
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
-        if not meant and len(dropped) < _MOST_REASONS:
-            dropped.update(removed)
+        meant = removed.keys() <= {"turn_boundary"}
+        if not meant:
+            call.capabilities.count_dropped(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)

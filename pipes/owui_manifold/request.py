@@ -8,19 +8,22 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from openai_responses.appended import APPENDED
+from openai_responses.endings import SAFETY_STOPS
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, item_type
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.repairs.memory import RepairScope
+from openai_responses.repairs.request_repairs import Repair, refused_tools
 from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
     build_request,
 )
 from openai_responses.requests.parameters import given_values, hash_ids
-from openai_responses.requests.repairs import APPENDED, Repair
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.tasks import task_request
@@ -75,7 +78,7 @@ class PreparedRequest(NamedTuple):
 
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
-    refused = {one.target for one in learned_repairs(call, model.id)}
+    refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
     called = called_tools(call.body, model, call.config.expert, call.log.warn)
     rows = call.host.tools
@@ -120,23 +123,32 @@ def request_settings(
 def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
-    What was appended to it may be a user's choice.
+    Tools of the chat, what was appended to it and a key of their own may be a user's
+    choice.
     """
     call, sent = prepared.call, prepared.request
-    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    if call.config.own_key:
+        return False
+    if any(item_type(item) in APPENDED for item in sent.input):
+        return False
+    body = {"reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
-    tools = OfferedTools(sent.tools or ())
-    settings = request_settings(plain, tools, model)
+    hosted, _ = hosted_tools(plain.config, model, refused_tools(sent.repairs))
+    settings = request_settings(plain, offer_tools(None, hosted), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    is_changed = any(item_type(item) in APPENDED for item in sent.input)
-    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
+    return sent.model_copy(update={"repairs": ()}) == built
 
 
 def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
+    return call.capabilities.repairs.repairs(repair_scope(call, model))
+
+
+def repair_scope(call: PipeCall, model: str) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -223,7 +235,8 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
-    if not is_refused or model == call.model.id:
+    is_stopped = ended.ending.code in SAFETY_STOPS
+    if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"

@@ -54,7 +54,7 @@ class WaitingLines:
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
-        is_attempt = isinstance(event, Status) and not event.repair
+        is_attempt = isinstance(event, Status) and not event.trial
         is_over, self._is_shown = self._is_shown, is_attempt
         return [Status("")] if is_over and not is_attempt else []
 

@@ -48,8 +48,8 @@ def event_words(event: RunEvent) -> tuple[str | None, ...]:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return ("text",)
-        case Status(repair=repair):
-            return ("recovery" if repair else "retry",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
         case RunDone(ending, trace=trace):
             return "end", ending.kind, ending.code, trace.model
     return ()

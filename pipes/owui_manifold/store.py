@@ -16,9 +16,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from openai_responses.clock import new_ulid, run_work
 from openai_responses.json_input import JsonObject, as_mapping, count_entries, value_at
-from openai_responses.requests.repairs import Repair
+from openai_responses.long_work import run_work
+from openai_responses.repairs.chat_repairs import MAX_CHAT_REPAIRS, ChatRepair
+from openai_responses.ulid import new_ulid
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart
@@ -135,7 +136,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
+        self._repairs = stored_repairs([chat.get(self._key)])
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -202,11 +203,11 @@ class ChatStore:
         if self._writing:
             await asyncio.shield(self._writing)
 
-    async def add_repair(self, repair: Repair) -> None:
+    async def add_repair(self, repair: ChatRepair) -> None:
         """Store what made this chat acceptable to the server, for later turns."""
         await self._settle()
-        self._repairs = {**self._repairs, repair: None}
-        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        self._repairs = _with_newest(self._repairs, repair)
+        self.repairs = _with_newest(self.repairs, repair)
         await self._write()
 
     async def _write(self) -> None:
@@ -241,6 +242,15 @@ class ChatStore:
         """
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
+
+
+def _with_newest(
+    repairs: tuple[ChatRepair, ...], newest: ChatRepair
+) -> tuple[ChatRepair, ...]:
+    """Return `repairs` with one more, each once, without the oldest of too many."""
+    if newest in repairs:
+        return repairs
+    return (*repairs, newest)[-MAX_CHAT_REPAIRS:]
 
 
 class _OutputStore(ChatStore):

@@ -17,17 +17,15 @@ from pydantic import ValidationError
 
 Settings = Mapping[str, Any]
 
-OTHER_NAMES: Mapping[str, tuple[str, ...]] = {}
-"""Names that a valve has in other revisions, by the name that the cases use.
-
-A renamed valve needs an entry here, or the new file runs with its default.
-"""
-
-EXPERT_KEYS: Mapping[str, str] = {
-    "FETCH_MODELS": "fetch_models",
-    "MAX_RETRIES": "max_retries",
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "FETCH_MODELS": ("EXPERT_JSON.fetch_models",),
+    "MAX_RETRIES": ("EXPERT_JSON.max_retries",),
 }
-"""Keys of EXPERT_JSON that were valves of their own in earlier revisions."""
+"""Names that a setting of the cases has in other revisions.
+
+`VALVE.field` is a field of a valve that holds a JSON object. A renamed valve needs an
+entry here, or the new file runs with its default.
+"""
 
 
 def load_pipe(path: Path) -> ModuleType:
@@ -67,33 +65,32 @@ class ValveReader:
     def read(self, valves_class: Any, settings: Settings) -> Any:
         """Return an instance of `valves_class` with all settings that it accepts."""
         accepted: dict[str, Any] = {}
-        expert: dict[str, Any] = {}
-        has_expert = "EXPERT_JSON" in valves_class.model_fields
+        fields: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            if has_expert and name in EXPERT_KEYS:
-                expert[EXPERT_KEYS[name]] = value
-                continue
-            known_name = self._known_name(valves_class, name)
-            if known_name and self._accepts(valves_class, known_name, value):
+            known_name = _known_name(valves_class, name)
+            valve, _, field = known_name.partition(".")
+            if field:
+                fields.setdefault(valve, {})[field] = value
+            elif known_name and _accepts(valves_class, known_name, value):
                 accepted[known_name] = value
             else:
                 self.dropped.add(name)
-        if expert:
-            accepted["EXPERT_JSON"] = json.dumps(expert)
+        for valve, values in fields.items():
+            accepted[valve] = json.dumps(values)
         return valves_class.model_validate(accepted)
 
-    @staticmethod
-    def _known_name(valves_class: Any, name: str) -> str | None:
-        """Return the name that the revision has for a setting."""
-        for candidate in (name, *OTHER_NAMES.get(name, ())):
-            if candidate in valves_class.model_fields:
-                return candidate
-        return None
 
-    @staticmethod
-    def _accepts(valves_class: Any, name: str, value: object) -> bool:
-        try:
-            valves_class.model_validate({name: value})
-        except ValidationError:
-            return False
-        return True
+def _known_name(valves_class: Any, name: str) -> str:
+    """Return the name that the revision has for a setting; empty if it has none."""
+    for candidate in (name, *OTHER_NAMES.get(name, ())):
+        if candidate.partition(".")[0] in valves_class.model_fields:
+            return candidate
+    return ""
+
+
+def _accepts(valves_class: Any, name: str, value: object) -> bool:
+    try:
+        valves_class.model_validate({name: value})
+    except ValidationError:
+        return False
+    return True

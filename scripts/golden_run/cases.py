@@ -25,7 +25,6 @@ _COMMON: Settings = {
     "COMPATIBILITY": "openai",
     "MAX_RETRIES": 0,
     "LOG_LEVEL": "CRITICAL",
-    "FETCH_MODELS": False,
 }
 _ALL_TOOLS: Settings = {
     "ENABLE_WEB_SEARCH": True,

@@ -94,7 +94,12 @@ class PipeChat:
         self._reader = reader
         self._plan = plan
         self._pipe: Any = module.Pipe()
-        settings = {**plan.settings, "BASE_URL": server.base_url, **reader.settings}
+        settings = {
+            **plan.settings,
+            **reader.settings,
+            "BASE_URL": server.base_url,
+            "FETCH_MODELS": False,
+        }
         self._pipe.valves = valves.read(module.Pipe.Valves, settings)
         self._user_valves = module.Pipe.UserValves()
         self._messages: list[Json] = [{"role": "system", "content": SYSTEM}]

@@ -9,6 +9,7 @@ from live_cases.items import ITEM_CASES
 from live_cases.parameters import PARAMETER_CASES
 from live_cases.parts import PART_CASES
 from live_cases.replays import REPLAY_CASES
+from live_cases.safety import SAFETY_CASES
 from live_cases.schemas import SCHEMA_CASES
 from live_cases.tools import TOOL_CASES
 
@@ -22,6 +23,7 @@ def list_cases() -> tuple[Case, ...]:
         *ITEM_CASES,
         *PART_CASES,
         *REPLAY_CASES,
+        *SAFETY_CASES,
     )
 
 

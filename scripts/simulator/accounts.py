@@ -11,13 +11,13 @@ from simulator.wire.servers import RETELLINGS
 class Account:
     """Whom a key belongs to, and the models it may not use."""
 
-    organisation: str
+    organization: str
     project: str
     forbidden: tuple[str, ...] = ()
 
     def may_use(self, model: str) -> bool:
         """Tell whether the key may use a model."""
-        return not model.startswith(self.forbidden) if self.forbidden else True
+        return not model.startswith(self.forbidden)
 
 
 KEY = "sk-simulator-1"
@@ -97,12 +97,12 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "unverified",
-            "an organisation that may not have reasoning.summary",
+            "an organization that may not have reasoning.summary",
             verified_for_summaries=False,
         ),
         Profile(
             "unverified-stream",
-            "an organisation that may neither stream nor have reasoning.summary",
+            "an organization that may neither stream nor have reasoning.summary",
             verified_for_summaries=False,
             verified_for_streaming=False,
         ),

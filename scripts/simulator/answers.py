@@ -38,7 +38,7 @@ from simulator.scenarios.scenario import (
     end_with_error_event,
     make_reply,
 )
-from simulator.sealing import make_response_id, serialise_value
+from simulator.sealing import make_response_id, serialize_value
 from simulator.tokens import PromptCache, is_to_be_compacted
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
@@ -93,7 +93,8 @@ class Responder:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Start with an empty cache."""
         self._clock = clock
-        self._cache, self._records = PromptCache(), PromptRecords()
+        self._cache = PromptCache()
+        self._records = PromptRecords()
         self.containers = ContainerClock()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
@@ -111,35 +112,41 @@ class Responder:
 
     def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
         """Return the answer to a body or raise the refusal."""
-        asked, replay = validate_request(body, asker)
-        self.containers.check(body, asked.items, self._clock())
-        scenario, options = choose_scenario(asked, asker)
+        request, replay = validate_request(body, asker)
+        self.containers.check(body, request.items, self._clock())
+        scenario, options = choose_scenario(request, asker)
         if self._is_to_be_refused(body, options):
             status = options.number("status") or 500
             return PlannedAnswer(
                 scenario.name, options, build_http_error(status, options)
             )
-        reply = self._refuse_part(asked) or scenario.reply_to(asked, options)
-        if is_broken_by(asked.configuration.tools, asked.model):
+        reply = self._refuse_part(request) or scenario.reply_to(request, options)
+        if is_broken_by(request.configuration.tools, request.model):
             reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
         planned = self._respond(
-            asked, replay, asker, _ScenarioChoice(scenario, options, reply)
+            request, replay, asker, _ScenarioChoice(scenario, options, reply)
         )
-        return self._fail_start(asked, planned)
+        return self._fail_start(request, planned)
 
-    def _refuse_part(self, asked: ValidRequest) -> Reply | HttpReply | None:
-        parts = [one for one in self.faults if isinstance(one, RefusedPart)]
-        refused = (part.reply_to(asked) for part in parts)
-        return next((one for one in refused if one is not None), None)
+    def _refuse_part(self, request: ValidRequest) -> Reply | HttpReply | None:
+        """Return the refusal of the first part that the request holds."""
+        for fault in self.faults:
+            if isinstance(fault, RefusedPart):
+                reply = fault.reply_to(request)
+                if reply is not None:
+                    return reply
+        return None
 
-    def _fail_start(self, asked: ValidRequest, planned: PlannedAnswer) -> PlannedAnswer:
+    def _fail_start(
+        self, request: ValidRequest, planned: PlannedAnswer
+    ) -> PlannedAnswer:
         """Cut an answer short whose start is to fail, as often as was asked for."""
         for fault in self.faults:
-            if not isinstance(fault, FailedStart) or not fault.concerns(asked):
+            if not isinstance(fault, FailedStart) or not fault.concerns(request):
                 continue
-            key = (fault, asked.said, asked.rounds)
+            key = (fault, request.said, request.rounds)
             self._failed[key] += 1
             if self._failed[key] > fault.times:
                 continue
@@ -155,7 +162,7 @@ class Responder:
         if not options.has("status"):
             return False
         times = options.number("times")
-        key = hashlib.sha256(serialise_value(body)).digest()
+        key = hashlib.sha256(serialize_value(body)).digest()
         if times is None:
             return True
         self._attempts[key] += 1
@@ -166,34 +173,35 @@ class Responder:
 
     def _respond(
         self,
-        asked: ValidRequest,
+        request: ValidRequest,
         replay: Replay,
         asker: RequestOrigin,
         chosen: "_ScenarioChoice",
     ) -> PlannedAnswer:
-        account, now = asker.account, self._clock()
+        account = asker.account
+        now = self._clock()
         prompt = build_prompt(
-            asked.body, asked.model, replay.items, replay.reasoning_tokens
+            request.body, request.model, replay.items, replay.reasoning_tokens
         )
         key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*_draft_compaction(asked, prompt.tokens), *chosen.reply.items],
-            asked,
-            SealContext(key, account.organisation, replay.prefix),
+            [*chosen.reply.items, *_draft_compaction(request, prompt.tokens)],
+            request,
+            SealContext(key, account.organization, replay.prefix),
         )
         self.containers.note_use(items, now)
-        opened = open_response(asked, key, now, replay.removed)
-        counted = self._count_prompt(asked, account, prompt)
+        opened = open_response(request, key, now, replay.removed)
+        counted = self._count_prompt(request, account, prompt)
         fields = {
             "status": chosen.reply.ending.status,
             "usage": count_usage(counted, items),
-            **self._diagnose(asked, account, prompt, key),
-            **fill_placeholders(chosen.reply.ending.fields, asked.words()),
+            **self._diagnose(request, account, prompt, key),
+            **fill_placeholders(chosen.reply.ending.fields, request.words()),
         }
         closed = close_response(opened, items, now, fields)
         written = build_stream(chosen.reply, opened, closed, chosen.options)
         final = _build_final(chosen.reply, closed, written)
-        wishes = asked.body.get("stream_options") or {}
+        wishes = request.body.get("stream_options") or {}
         obfuscated = wishes.get("include_obfuscation") is not False
         events = number_events(add_unknown_events(written, chosen.options), obfuscated)
         return PlannedAnswer(
@@ -206,33 +214,33 @@ class Responder:
         return hashlib.sha256(seed).hexdigest()[:24]
 
     def _count_prompt(
-        self, asked: ValidRequest, account: Account, prompt: Prompt
+        self, request: ValidRequest, account: Account, prompt: Prompt
     ) -> PromptCount:
         key = (
-            account.organisation,
-            asked.model.id,
-            asked.body.get("prompt_cache_key"),
-            serialise_value(prompt.settings),
+            account.organization,
+            request.model.id,
+            request.body.get("prompt_cache_key"),
+            serialize_value(prompt.settings),
         )
         cached = self._cache.read(key, prompt.prefix)
-        writes = asked.model.writes_cache_explicitly
+        writes = request.model.writes_cache_explicitly
         written = prompt.tokens - cached - prompt.uncached_tokens if writes else 0
-        return PromptCount(prompt.tokens, cached, written, asked.reasoning_tokens)
+        return PromptCount(prompt.tokens, cached, written, request.reasoning_tokens)
 
     def _diagnose(
-        self, asked: ValidRequest, account: Account, prompt: Prompt, key: str
+        self, request: ValidRequest, account: Account, prompt: Prompt, key: str
     ) -> Event:
         """Keep the prompt; return the diagnosis that was asked for."""
         record = PromptRecord(
-            account.organisation,
-            asked.model,
-            asked.body.get("prompt_cache_key"),
-            serialise_value(asked.body.get("tools") or []),
+            account.organization,
+            request.model,
+            request.body.get("prompt_cache_key"),
+            serialize_value(request.body.get("tools") or []),
             prompt,
-            sum(item.get("type") == "compaction" for item in asked.items),
+            sum(item.get("type") == "compaction" for item in request.items),
         )
         self._records.keep(make_response_id(key), record)
-        earlier = read_comparison(asked.body)
+        earlier = read_comparison(request.body)
         if earlier is None:
             return {}
         return {"prompt_cache_diagnostics": self._records.compare(earlier, record)}
@@ -259,12 +267,13 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     items = parse_input(body.get("input") or [])
     stored = body.get("store") is not False
     check_items(items, stored)
-    check_namespaces(body, items, model)
+    check_namespaces(body, items)
     check_parts(items)
     context = (body.get("reasoning") or {}).get("context") or "auto"
-    context = model.default_context if context == "auto" else context
+    if context == "auto":
+        context = model.default_context
     reader = ReplayReader(
-        asker.account.organisation,
+        asker.account.organization,
         body.get("safety_identifier"),
         model,
         asker.profile,
@@ -278,25 +287,26 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
             code="context_length_exceeded",
             param="input",
         )
-    asked = ValidRequest(
+    request = ValidRequest(
         body, items, model, configuration, replay.reasoning, asker.authorization
     )
-    return asked, replay
+    return request, replay
 
 
-def _draft_compaction(asked: ValidRequest, tokens: int) -> list[dict[str, Any]]:
-    if not is_to_be_compacted(asked.body, tokens):
+def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:
+    """Return what ends the response to a long input: recorded behind its message."""
+    if not is_to_be_compacted(request.body, tokens):
         return []
-    return [{"type": "compaction"}, *draft_update(asked.configuration)]
+    return [{"type": "compaction"}, *draft_update(request.configuration)]
 
 
 def choose_scenario(
-    asked: ValidRequest, asker: RequestOrigin
+    request: ValidRequest, asker: RequestOrigin
 ) -> tuple[Scenario, Options]:
     """Return the scenario: by header, for a task, by word, or the default."""
-    if asker.wish is None and find_task_field(asked.said):
+    if asker.wish is None and find_task_field(request.said):
         return SCENARIOS["task"], Options()
-    spec = asker.wish or find_spec(asked.said) or asker.default_scenario
+    spec = asker.wish or find_spec(request.said) or asker.default_scenario
     name = spec.split(",", 1)[0]
     if name not in SCENARIOS:
         raise Refusal(f"The stand-in has no scenario '{name}'.", code="no_scenario")

@@ -18,6 +18,7 @@ Body = Mapping[str, Any]
 Item = Mapping[str, Any]
 Tool = Mapping[str, Any]
 TEXT_FORMAT: Mapping[str, Any] = {"type": "text"}
+LAST_SERIES_WITH_NAMESPACES = (5, 4)
 NEWER_TYPES = ("configuration_update", "additional_tools")
 """Items that older models and other servers do not know."""
 CALL_KINDS = {
@@ -40,8 +41,6 @@ class Configuration:
     declared: tuple[Tool, ...]
     appended: tuple[Tool, ...]
     """Tools of items, those that a compaction keeps among them."""
-    names_appended: bool
-    """Whether a call of an appended tool has a namespace."""
     choice: Any
     updated: bool
     """Whether an update is in force."""
@@ -62,7 +61,7 @@ class Configuration:
             return True
         if self.choice["type"] != "allowed_tools":
             return True
-        return any(is_chosen(tool, one) for one in self.choice["tools"])
+        return any(is_chosen(tool, choice) for choice in self.choice["tools"])
 
     def may_call(self, call: Item) -> bool:
         """Tell whether `allowed_tools` lets the model make a call."""
@@ -75,12 +74,13 @@ class Configuration:
             for tool in self.allowed
         )
 
-    def namespace_of(self, call: Item) -> str | None:
-        """Return the namespace of a call of a tool that an item declares.
+    def namespace_of(self, call: Item, model: ModelFacts) -> str | None:
+        """Return the namespace that a call of a tool of an item comes with.
 
-        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra.
+        Recorded: the tool's own name on gpt-5.4, none on gpt-5.6 and gpt-6-astra. Of
+        the models between them nothing is known: assumed none.
         """
-        if not self.names_appended:
+        if model.series > LAST_SERIES_WITH_NAMESPACES:
             return None
         kinds = CALL_KINDS.get(call["type"], ())
         names = {tool.get("name") for tool in self.appended if tool["type"] in kinds}
@@ -102,7 +102,6 @@ def read_configuration(body: Body, model: ModelFacts) -> Configuration:
         format=settle_format(format),
         declared=tuple(map(settle_tool, body.get("tools") or ())),
         appended=tuple(map(settle_tool, appended)),
-        names_appended=model.names_appended_tools,
         choice=body.get("tool_choice"),
         updated=bool(updates),
     )
@@ -144,8 +143,12 @@ def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]
 
 
 def _find_compaction(items: Sequence[Item]) -> int:
-    found = [n for n, item in enumerate(items) if item.get("type") == "compaction"]
-    return found[-1] if found else -1
+    positions = [
+        position
+        for position, item in enumerate(items)
+        if item.get("type") == "compaction"
+    ]
+    return positions[-1] if positions else -1
 
 
 def is_chosen(tool: Tool, choice: Tool) -> bool:

@@ -100,12 +100,14 @@ class AnswerDelivery:
 
     def send_object(self, response: dict[str, Any]) -> web.Response:
         """Send a response as it stands now."""
-        self.record.status, self.record.finished = 200, True
+        self.record.status = 200
+        self.record.finished = True
         self.record.response = response
         return web.json_response(response, headers=self.headers)
 
     def _send_http(self, http: HttpReply) -> web.Response:
-        self.record.status, self.record.finished = http.status, True
+        self.record.status = http.status
+        self.record.finished = True
         if http.content_type == "application/json":
             self.record.response = json.loads(http.body)
         return web.Response(
@@ -153,16 +155,17 @@ class AnswerDelivery:
             self.record.events_sent += 1
         await stream.write(encode_end(answer.options))
         await stream.write_eof()
-        self.record.response, self.record.finished = answer.final, True
+        self.record.response = answer.final
+        self.record.finished = True
         return stream
 
     async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
-        if self.stored is None:
-            for event in retell(answer.events, self.server):
+        if self.stored is not None and self.stored.background:
+            async for event in self.stored.events_from(self.start):
                 yield event
-        else:
-            async for event in self.stored.told(self.start):
-                yield event
+            return
+        for event in retell(answer.events, self.server)[self.start :]:
+            yield event
 
     def _fault_due(self, answer: PlannedAnswer) -> str | None:
         for fault in DELIVERY_FAULTS:

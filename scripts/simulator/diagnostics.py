@@ -35,7 +35,7 @@ REASONS = {
 class PromptRecord:
     """What is kept of a request to compare a later one with it."""
 
-    organisation: str
+    organization: str
     model: ModelFacts
     key: str | None
     tools: Hashable
@@ -65,7 +65,7 @@ class PromptRecords:
         if not record.model.diagnoses_cache:
             return dict(UNAVAILABLE)
         before = self._kept.get(earlier)
-        if before is None or before.organisation != record.organisation:
+        if before is None or before.organization != record.organization:
             return {"type": "comparison_response_not_found"}
         if min(before.prompt.tokens, record.prompt.tokens) < MIN_CACHED_TOKENS:
             return dict(UNAVAILABLE)

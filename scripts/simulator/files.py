@@ -43,8 +43,8 @@ def _draw_row(y: int) -> int:
     return sum(1 << (SIDE_PIXELS - 1 - x) for x in inside)
 
 
-def _distance(place: int) -> int:
-    return (place - SIDE_PIXELS // 2) ** 2
+def _distance(pixel: int) -> int:
+    return (pixel - SIDE_PIXELS // 2) ** 2
 
 
 def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
@@ -56,7 +56,7 @@ def _encode_png_chunk(name: bytes, body: bytes) -> bytes:
 
 CONTAINER = "cntr_68e0000000000000000000000000000000000000"
 EXPIRED = "cntr_68e0000000000000000000000000000000000404"
-ORGANISATION = "org-simulator-1"
+ORGANIZATION = "org-simulator-1"
 TABLE_FILE = "cfile_68e00000000000000000000000000001"
 CHART_FILE = "cfile_68e00000000000000000000000000002"
 TEMPERATURES_FILE = "cfile_68e00000000000000000000000000003"
@@ -76,7 +76,7 @@ def container_file(account: Account, container: str, file: str) -> bytes:
     """
     if container == EXPIRED:
         raise Refusal("Container is expired.", status=404)
-    if container != CONTAINER or account.organisation != ORGANISATION:
+    if container != CONTAINER or account.organization != ORGANIZATION:
         raise Refusal(f"Container with id '{container}' not found.", status=404)
     if file not in FILES:
         raise Refusal(f"File with id '{file}' not found.", status=404)

@@ -80,11 +80,6 @@ class ModelFacts:
         return self.id in PRO_MODE or self.series == (5, 6)
 
     @property
-    def names_appended_tools(self) -> bool:
-        """Whether a call of a tool that an item added has a namespace; recorded."""
-        return self.series < (5, 6)
-
-    @property
     def default_retention(self) -> str:
         """The ``prompt_cache_retention`` in force when none is asked for.
 

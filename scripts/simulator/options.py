@@ -43,8 +43,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 NUMBERS = (
-    *("cut", "drop", "stall", "endless", "hold", "together"),
-    *("status", "times", "deltas", "bytes", "keepalive"),
+    "cut",
+    "drop",
+    "stall",
+    "endless",
+    "hold",
+    "together",
+    "status",
+    "times",
+    "deltas",
+    "bytes",
+    "keepalive",
 )
 BACKGROUND = ("again", "halt", "asks", "busy")
 FLAGS = (
@@ -60,8 +69,13 @@ FLAGS = (
     "gone",
 )
 TEXTS = (
-    *("chunks", "of", "retry-after", "retry-after-ms", "should-retry"),
-    *("delay", "wait"),
+    "chunks",
+    "of",
+    "retry-after",
+    "retry-after-ms",
+    "should-retry",
+    "delay",
+    "wait",
 )
 NAMES = frozenset((*NUMBERS, *BACKGROUND, *FLAGS, *TEXTS))
 SPEC_PATTERN = re.compile(
@@ -98,8 +112,8 @@ class Options:
 
 def find_spec(text: str) -> str | None:
     """Return what stands behind the last ``sim:`` in a text."""
-    found = [match["spec"] for match in SPEC_PATTERN.finditer(text)]
-    return found[-1] if found else None
+    specs = [match["spec"] for match in SPEC_PATTERN.finditer(text)]
+    return specs[-1] if specs else None
 
 
 def parse_spec(spec: str, before: str = "") -> tuple[str, Options]:

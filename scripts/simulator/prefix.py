@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.models import ModelFacts
-from simulator.sealing import serialise_value
+from simulator.sealing import serialize_value
 from simulator.tokens import count_prompt, count_tokens
 
 Body = Mapping[str, Any]
@@ -39,13 +39,14 @@ TIERS = {"fast": "priority", "auto": "default"}
 
 def read_tier(body: Body) -> str:
     """Return the tier that is used: ``fast`` shows as ``priority``."""
-    asked = body.get("service_tier") or "auto"
-    return TIERS.get(asked, asked)
+    wanted = body.get("service_tier") or "auto"
+    return TIERS.get(wanted, wanted)
 
 
 def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     """Return the settings at request level that the cache hangs on, as they count."""
-    text, reasoning = body.get("text") or {}, body.get("reasoning") or {}
+    text = body.get("text") or {}
+    reasoning = body.get("reasoning") or {}
     return {
         "service_tier": read_tier(body),
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
@@ -56,20 +57,20 @@ def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
     }
 
 
-def serialise_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialise what stands before the input: tools, then instructions before 6.2."""
+def serialize_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialize what stands before the input: tools, then instructions before 6.2."""
     first = "" if model.reads_instructions_last else body.get("instructions") or ""
-    return serialise_value([body.get("tools") or [], first])
+    return serialize_value([body.get("tools") or [], first])
 
 
-def serialise_bound_head(body: Body, model: ModelFacts) -> bytes:
-    """Serialise what reasoning is bound to, beside the items in front of it."""
-    head = serialise_head(body, model)
+def serialize_bound_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialize what reasoning is bound to, beside the items in front of it."""
+    head = serialize_head(body, model)
     if not model.binds_reasoning_to_prefix:
         return head
     settings = read_settings(body, model)
     bound = [settings["text_format"], settings["reasoning_effort"]]
-    return head + b"\n" + serialise_value(bound)
+    return head + b"\n" + serialize_value(bound)
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ def build_prompt(
     body: Body, model: ModelFacts, items: Iterable[Item], reasoning_tokens: int
 ) -> Prompt:
     """Return the prompt of a body whose items are canonical."""
-    lines = [serialise_head(body, model), *map(serialise_value, items)]
+    lines = [serialize_head(body, model), *map(serialize_value, items)]
     last = body.get("instructions") if model.reads_instructions_last else None
-    behind = b"\n" + serialise_value(last) if last else b""
+    behind = b"\n" + serialize_value(last) if last else b""
     settings = read_settings(body, model)
     return Prompt(settings, b"\n".join(lines), behind, reasoning_tokens)

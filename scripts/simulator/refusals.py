@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 ACCOUNT = "https://platform.openai.com/account/api-keys"
-ORGANISATION = "https://platform.openai.com/settings/organization/general"
+ORGANIZATION = "https://platform.openai.com/settings/organization/general"
 
 
 class Refusal(Exception):
@@ -178,10 +178,10 @@ def refuse_unsupported_value(
 
 
 def refuse_unverified(action: str, param: str) -> Refusal:
-    """Refuse what only a verified organisation may have."""
+    """Refuse what only a verified organization may have."""
     return Refusal(
         f"Your organization must be verified to {action}. Please go to: "
-        f"{ORGANISATION} and click on Verify Organization. If you just verified, it "
+        f"{ORGANIZATION} and click on Verify Organization. If you just verified, it "
         "can take up to 15 minutes for access to propagate.",
         code="unsupported_value",
         param=param,

@@ -37,12 +37,12 @@ class ValidRequest:
         Source: reports (inspect_ai 5254).
         """
         pro = (self.body.get("reasoning") or {}).get("mode") == "pro"
-        return REASONING_TOKENS * (2 if pro else 1)
+        return 2 * REASONING_TOKENS if pro else REASONING_TOKENS
 
     @property
     def turn(self) -> int:
         """Which turn of the chat this is, counted by user messages."""
-        return sum(map(_is_user_text, self.items))
+        return len([item for item in self.items if _is_user_text(item)])
 
     @property
     def reasons(self) -> bool:
@@ -57,8 +57,8 @@ class ValidRequest:
     @property
     def said(self) -> str:
         """The text of the last user message."""
-        users = list(filter(_is_user_text, self.items))
-        return read_message_text(users[-1]) if users else ""
+        questions = [item for item in self.items if _is_user_text(item)]
+        return read_message_text(questions[-1]) if questions else ""
 
     @property
     def outputs(self) -> list[Item]:
@@ -68,21 +68,29 @@ class ValidRequest:
     @property
     def rounds(self) -> int:
         """How many batches of answers came in since the last user message."""
-        kinds = [_is_answer(item) for item in self._since()]
-        starts = zip([False, *kinds], kinds, strict=False)
-        return sum(is_answer and not before for before, is_answer in starts)
+        batches = 0
+        was_answer = False
+        for item in self._since():
+            is_answer = _is_answer(item)
+            if is_answer and not was_answer:
+                batches += 1
+            was_answer = is_answer
+        return batches
 
     def tools(self, kind: str) -> list[Item]:
         """Return the allowed tools of one type, the one that must be called first."""
         choice = self.configuration.choice
         wanted = choice.get("name") if isinstance(choice, dict) else None
-        found = [tool for tool in self.configuration.allowed if tool["type"] == kind]
-        return sorted(found, key=lambda tool: tool.get("name") != wanted)
+        allowed = [tool for tool in self.configuration.allowed if tool["type"] == kind]
+        return sorted(allowed, key=lambda tool: tool.get("name") != wanted)
 
     def _since(self) -> Sequence[Item]:
-        spoken = (i for i, item in enumerate(self.items) if _is_user_text(item))
-        last = max(spoken, default=-1)
-        return self.items[last + 1 :]
+        """Return the items behind the last user message."""
+        start = 0
+        for index, item in enumerate(self.items):
+            if _is_user_text(item):
+                start = index + 1
+        return self.items[start:]
 
     def _choose_function(self, functions: list[Item]) -> str:
         """Return the function that the question names, or the first one."""
@@ -93,15 +101,17 @@ class ValidRequest:
     def words(self) -> dict[str, str]:
         """Return the words that a transcript may leave open as ``$name``."""
         given = self.reasoning_given
-        functions, customs = self.tools("function"), self.tools("custom")
-        arguments = find_arguments(self.said)
-        arguments = arguments or invent_arguments(functions[0] if functions else {})
+        functions = self.tools("function")
+        customs = self.tools("custom")
+        first_function = functions[0] if functions else {}
+        arguments = find_arguments(self.said) or invent_arguments(first_function)
+        noun = "reasoning item" if given == 1 else "reasoning items"
         return {
             "turn": str(self.turn),
-            "given": f"{given} reasoning item{'' if given == 1 else 's'}",
+            "given": f"{given} {noun}",
             "said": shorten_line(self.said),
             "output": " | ".join(
-                shorten_line(read_output_text(one)) for one in self.outputs
+                shorten_line(read_output_text(item)) for item in self.outputs
             ),
             "tool": self._choose_function(functions),
             "arguments": arguments,
@@ -148,9 +158,9 @@ def read_output_text(item: Item) -> str:
 def shorten_line(text: str) -> str:
     """Return one line of at most two hundred characters."""
     line = " ".join(text.split())
-    return (
-        line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[:MAX_SHOWN_CHARACTERS]}…"
-    )
+    if len(line) <= MAX_SHOWN_CHARACTERS:
+        return line
+    return f"{line[:MAX_SHOWN_CHARACTERS]}…"
 
 
 def find_arguments(said: str) -> str:

@@ -58,13 +58,13 @@ def make_digest(text: str) -> str:
 
 def parse_item_id(id: str) -> ItemPlace | None:
     """Read the place out of one of our ids, None for a foreign one."""
-    found = ID_PATTERN.match(id)
-    if found is None:
+    match = ID_PATTERN.match(id)
+    if match is None:
         return None
     place = ItemPlace(
-        found["response"], int(found["place"], 16), int(found["partner"], 16)
+        match["response"], int(match["place"], 16), int(match["partner"], 16)
     )
-    return place if place.id(found["prefix"]) == id else None
+    return place if place.id(match["prefix"]) == id else None
 
 
 def make_response_id(key: str) -> str:
@@ -122,7 +122,7 @@ def _readable_value(value: Any) -> Any:
     return value
 
 
-def serialise_value(value: object) -> bytes:
+def serialize_value(value: object) -> bytes:
     """Write one value with sorted names, without spaces."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
@@ -140,7 +140,7 @@ class PrefixHash:
         """Read one more canonical item; a compaction stands for all before it."""
         if item["type"] == "compaction":
             self._hash = self._head.copy()
-        self._hash.update(b"\n" + serialise_value(item))
+        self._hash.update(b"\n" + serialize_value(item))
 
     def digest(self) -> str:
         """Return the hash of all that was read so far."""
@@ -157,7 +157,10 @@ MIN_CONTENT_LENGTH = 288
 
 @dataclass(frozen=True)
 class Seal:
-    """What a piece of encrypted content knows about its making."""
+    """What a piece of encrypted content knows about its making.
+
+    Its fields are sealed by their names, so that another name changes all transcripts.
+    """
 
     item: str
     organisation: str
@@ -178,7 +181,7 @@ def seal_content(what: Seal, writing: str = "") -> str:
 
     The same seal of another ``writing`` is another text, which says the same.
     """
-    fields = {name: one for name, one in asdict(what).items() if one != ()}
+    fields = {name: value for name, value in asdict(what).items() if value != ()}
     plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
     nonce = hashlib.sha256(writing.encode() + plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
@@ -193,7 +196,8 @@ def unseal_content(text: str) -> Seal:
         raw = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
         raise ForeignSeal from error
-    body, tag = raw[:-TAG_LENGTH], raw[-TAG_LENGTH:]
+    body = raw[:-TAG_LENGTH]
+    tag = raw[-TAG_LENGTH:]
     if not hmac.compare_digest(hmac.digest(KEY, body, "sha256"), tag):
         raise ForeignSeal
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
@@ -214,7 +218,8 @@ def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
         hashlib.sha256(KEY + nonce + count.to_bytes(4, "big")).digest()
         for count in itertools.count()
     )
-    return bytes(one ^ other for one, other in zip(text, stream, strict=False))
+    pairs = zip(text, stream, strict=False)  # the stream has no end
+    return bytes(byte ^ mask for byte, mask in pairs)
 
 
 def shorten_seal(text: str) -> str:

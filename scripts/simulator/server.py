@@ -47,7 +47,8 @@ class Simulator:
         self.default_scenario = default_scenario
         self.api_key = KEY
         self.requests: list[RecordedRequest] = []
-        self._wall_clock, self._passed = clock, 0.0
+        self._wall_clock = clock
+        self._passed = 0.0
         self._responder = Responder(self._clock)
         self._shelf = ResponseStore()
         self._dice = random.Random(0)
@@ -81,7 +82,8 @@ class Simulator:
         """Empty the record, prompt cache, counted attempts, faults; hold again."""
         self.requests.clear()
         self._released.clear()
-        self._met, self._passed = 0, 0.0
+        self._met = 0
+        self._passed = 0.0
         self._responder.forget()
         self._shelf.forget()
 
@@ -98,7 +100,12 @@ class Simulator:
 
     async def closed_early(self, timeout: float = WAIT_SECONDS) -> RecordedRequest:
         """Wait for a request whose client left before the end, return the newest."""
-        return await self._wait_for(lambda one: one.closed_by_client, timeout)
+        async with asyncio.timeout(timeout), self._changed:
+            await self._changed.wait_for(self._requests_left_early)
+        return self._requests_left_early()[-1]
+
+    def _requests_left_early(self) -> list[RecordedRequest]:
+        return [request for request in self.requests if request.closed_by_client]
 
     async def all_ended(self, timeout: float = WAIT_SECONDS) -> None:
         """Wait until no answer is being written."""
@@ -112,13 +119,6 @@ class Simulator:
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: len(self.requests) >= count)
         return self.requests[-1]
-
-    async def _wait_for(
-        self, fits: Callable[[RecordedRequest], bool], timeout: float
-    ) -> RecordedRequest:
-        async with asyncio.timeout(timeout), self._changed:
-            await self._changed.wait_for(lambda: any(map(fits, self.requests)))
-        return [request for request in self.requests if fits(request)][-1]
 
     async def start(self) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one."""
@@ -175,11 +175,12 @@ class Simulator:
             account = find_account(request.headers)
             if self._responder.containers.is_dead(named["container"], self._clock()):
                 raise Refusal("Container is expired.", status=404)
-            found = container_file(account, named["container"], named["file"])
-            reply = web.Response(body=found, content_type="application/octet-stream")
+            content = container_file(account, named["container"], named["file"])
+            reply = web.Response(body=content, content_type="application/octet-stream")
         except Refusal as refusal:
             reply = web.json_response(refusal.body(), status=refusal.status)
-        record.status, record.finished = reply.status, True
+        record.status = reply.status
+        record.finished = True
         record.ended_at = self._clock()
         return reply
 
@@ -203,7 +204,8 @@ class Simulator:
         try:
             return await answer(request, record)
         except Refusal as refusal:
-            record.status, record.response = refusal.status, refusal.body()
+            record.status = refusal.status
+            record.response = refusal.body()
             record.finished = True
             return web.json_response(
                 record.response, status=refusal.status, headers=self._headers(request)
@@ -213,7 +215,7 @@ class Simulator:
             raise
         finally:
             record.ended_at = self._clock()
-            await self._tell()
+            await self._notify()
 
     async def _record(self, request: web.Request) -> RecordedRequest:
         raw = await request.read()
@@ -232,10 +234,10 @@ class Simulator:
             connection=transport.get_extra_info("peername") if transport else None,
         )
         self.requests.append(record)
-        await self._tell()
+        await self._notify()
         return record
 
-    async def _tell(self) -> None:
+    async def _notify(self) -> None:
         async with self._changed:
             self._changed.notify_all()
 
@@ -247,7 +249,8 @@ class Simulator:
             raise Refusal(NOT_JSON_TEXT)
         answer = self._responder.answer(record.body, self._asker(request, account))
         record.scenario = answer.scenario
-        if count := answer.options.number("together"):
+        count = answer.options.number("together")
+        if count:
             await self._meet(count)
         stored = self._shelf.keep(answer, record.body, account, self._clock())
         return await self._delivery(request, record, stored).send(answer)
@@ -292,7 +295,7 @@ class Simulator:
         """Wait until there are ``count`` of those that wait for each other."""
         self._met += 1
         groups = -(-self._met // count)
-        await self._tell()
+        await self._notify()
         async with self._changed:
             await self._changed.wait_for(lambda: self._met >= groups * count)
 

@@ -23,7 +23,7 @@ class StoredResponse:
     """One response: what it has come to, how often somebody asked for it."""
 
     answer: PlannedAnswer
-    organisation: str
+    organization: str
     background: bool
     streamed: bool
     born: float
@@ -57,25 +57,28 @@ class StoredResponse:
         Its reasoning is not encrypted: that comes with ``POST`` alone, and cannot be
         asked for here (docs/reference/responses-api.md, "Parameters").
         """
-        shown = self._final() if not (self.is_running or self.cancelled) else None
-        if shown is None:
-            begun = any(one["type"] == "response.in_progress" for one in self.so_far)
-            state = "in_progress" if begun else "queued"
-            done = [one["item"] for one in self.so_far if _is_item_done(one)]
-            status = "cancelled" if self.cancelled else state
-            shown = {**self.opened, "status": status, "output": done}
-        plain = [
-            {name: v for name, v in item.items() if name != "encrypted_content"}
-            for item in shown["output"]
-        ]
-        return {**shown, "output": plain}
+        is_unfinished = self.is_running or self.cancelled
+        shown = self._unfinished() if is_unfinished else self._final()
+        output = [_without_encrypted_content(item) for item in shown["output"]]
+        return {**shown, "output": output}
+
+    def _unfinished(self) -> Event:
+        """Return the response with the items that ended so far."""
+        kinds = [event["type"] for event in self.so_far]
+        status = "in_progress" if "response.in_progress" in kinds else "queued"
+        if self.cancelled:
+            status = "cancelled"
+        output = [event["item"] for event in self.so_far if _is_item_done(event)]
+        return {**self.opened, "status": status, "output": output}
 
     def _final(self) -> Event:
         final = self.answer.final or {}
         if final.get("object") == "response":
             return final
-        told = final.get("error") or final  # an error event, in one of its two shapes
-        error = {"code": told["code"], "message": told["message"]}
+        failure = (
+            final.get("error") or final
+        )  # an error event, in one of its two shapes
+        error = {"code": failure["code"], "message": failure["message"]}
         return {**self.opened, "status": "failed", "error": error}
 
     def cancel(self) -> Event:
@@ -87,7 +90,7 @@ class StoredResponse:
             self.over.set()
         return self.snapshot()
 
-    async def told(self, start: int = 0) -> AsyncIterator[Event]:
+    async def events_from(self, start: int = 0) -> AsyncIterator[Event]:
         """Yield the events from ``start`` on, then wait for the end of the model."""
         for event in self.so_far[start:]:
             yield event
@@ -115,7 +118,7 @@ class ResponseStore:
         aged = 2 * MAX_RESUMABLE_SECONDS if answer.options.has("aged") else 0
         stored = StoredResponse(
             answer,
-            account.organisation,
+            account.organization,
             body.get("background") is True,
             body.get("stream") is True,
             now - aged,
@@ -125,9 +128,9 @@ class ResponseStore:
         return stored
 
     def find(self, id: str, account: Account) -> StoredResponse:
-        """Return a response of this organisation or raise the refusal."""
+        """Return a response of this organization or raise the refusal."""
         stored = self._kept.get(id)
-        if stored is None or stored.organisation != account.organisation:
+        if stored is None or stored.organization != account.organization:
             raise _refuse_unknown(id)
         return stored
 
@@ -183,6 +186,10 @@ def _refuse_stream(stored: StoredResponse, now: float) -> None:
 
 def _refuse_unknown(id: str) -> Refusal:
     return Refusal(f"Response with id '{id}' not found.", status=404)
+
+
+def _without_encrypted_content(item: Event) -> Event:
+    return {name: item[name] for name in item if name != "encrypted_content"}
 
 
 def _is_item_done(event: Event) -> bool:

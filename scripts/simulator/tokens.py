@@ -33,12 +33,13 @@ def count_prompt(prompt: bytes) -> int:
     return count_tokens(BASE64_PATTERN.sub(b"", prompt))
 
 
-def count_common_prefix(one: bytes, other: bytes) -> int:
+def count_common_prefix(first: bytes, second: bytes) -> int:
     """Return how many leading bytes two texts share."""
-    low, high = 0, min(len(one), len(other))
+    low = 0
+    high = min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle - 1
@@ -47,8 +48,10 @@ def count_common_prefix(one: bytes, other: bytes) -> int:
 
 def count_prefix(shared: bytes) -> int:
     """Count the beginning of a prompt with the sealed reasoning in it."""
-    thoughts = sum(map(_count_sealed, SEALED_PATTERN.findall(shared)))
-    return thoughts + (count_prompt(shared) if shared else 0)
+    if not shared:
+        return 0
+    sealed = sum(_count_sealed(content) for content in SEALED_PATTERN.findall(shared))
+    return sealed + count_prompt(shared)
 
 
 def _count_sealed(content: bytes) -> int:
@@ -72,11 +75,9 @@ class PromptCache:
         )
         seen.append(prompt)
         tokens = count_prefix(prompt[:longest])
-        return (
-            tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
-            if tokens >= MIN_CACHED_TOKENS
-            else 0
-        )
+        if tokens < MIN_CACHED_TOKENS:
+            return 0
+        return tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -101,9 +102,9 @@ def check_compaction(body: Mapping[str, Any]) -> None:
             raise refuse_value(f"{path}.type", way["type"], ("compaction",))
         threshold = way.get("compact_threshold")
         if threshold is not None and threshold < MIN_COMPACT_THRESHOLD:
-            place = f"{path}.compact_threshold"
+            threshold_path = f"{path}.compact_threshold"
             raise refuse_range(
-                place, "integer", f">= {MIN_COMPACT_THRESHOLD}", threshold
+                threshold_path, "integer", f">= {MIN_COMPACT_THRESHOLD}", threshold
             )
 
 

@@ -19,9 +19,17 @@ from simulator.wire.events import encode_end, encode_event
 
 NOON = 1_795_262_400.0
 NOT_STORED = frozenset(
-    {"long", "slow", "big-line", "task", "tool-forever", "mcp-approval-forever"}
+    {
+        "long",
+        "slow",
+        "big-line",
+        "task",
+        "tool-forever",
+        "mcp-approval-forever",
+        "flex-unavailable",
+    }
 ).union(
-    one.name for one in LEAK_SCENARIOS  # no headers come with a transcript
+    scenario.name for scenario in LEAK_SCENARIOS  # no headers come with a transcript
 )
 TRANSPORT_VARIANTS = {
     "chat-crlf-comments": "chat,crlf,comments",
@@ -69,9 +77,18 @@ OUTPUTS = {
 }
 
 
+def _noon() -> float:
+    """Return the time of all transcripts."""
+    return NOON
+
+
 def build_transcripts() -> Iterator[tuple[str, bytes]]:
     """Yield each file's name with its bytes."""
-    specs = {one.name: one.name for one in ALL_SCENARIOS if one.name not in NOT_STORED}
+    specs = {
+        scenario.name: scenario.name
+        for scenario in ALL_SCENARIOS
+        if scenario.name not in NOT_STORED
+    }
     for name, spec in {**specs, **TRANSPORT_VARIANTS, **BACKGROUND}.items():
         body = BACKGROUND_BODY if name in BACKGROUND else BODY
         texts = [
@@ -79,12 +96,12 @@ def build_transcripts() -> Iterator[tuple[str, bytes]]:
             for answer in play_scenario(spec, body)
             if answer.http is None
         ]
-        if name in BACKGROUND and (
-            rest := encode_rest(next(play_scenario(spec, body)))
-        ):
-            yield f"resumed/{name}.sse", rest
-        for place, text in enumerate(texts, 1):
-            yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
+        if name in BACKGROUND:
+            rest = encode_rest(next(play_scenario(spec, body)))
+            if rest:
+                yield f"resumed/{name}.sse", rest
+        for number, text in enumerate(texts, 1):
+            yield f"{name}.{number}.sse" if len(texts) > 1 else f"{name}.sse", text
     yield "cache-miss.sse", encode_answer(play_changed_effort())
 
 
@@ -93,7 +110,7 @@ def play_changed_effort() -> PlannedAnswer:
 
     The model drops the reasoning behind the change, and its cache missed.
     """
-    responder = Responder(clock=lambda: NOON)
+    responder = Responder(clock=_noon)
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], "chat", "chat")
     rules = {"role": "developer", "content": "A long rule. " * 600}
     items: list[dict[str, Any]] = [rules, {"role": "user", "content": "Hello"}]
@@ -107,26 +124,26 @@ def play_changed_effort() -> PlannedAnswer:
     return responder.answer({**body, **changed, "input": items}, asker)
 
 
-def play_scenario(spec: str, asked: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
+def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
-    responder = Responder(clock=lambda: NOON)
+    responder = Responder(clock=_noon)
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
-    tools = [*hosted, *asked["tools"]]
+    tools = [*hosted, *request["tools"]]
     include = [
-        *asked["include"],
+        *request["include"],
         *(["code_interpreter_call.outputs"] if hosted else []),
     ]
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
-        body = {**asked, "tools": tools, "include": include, "input": items}
+        body = {**request, "tools": tools, "include": include, "input": items}
         answer = responder.answer(body, asker)
         yield answer
         output = (answer.final or {}).get("output", [])
         answers = build_client_answers(output)
         if not answers or b"response.completed" not in encode_answer(answer):
             return
-        kept = (one for one in output if one["type"] != "image_generation_call")
+        kept = (item for item in output if item["type"] != "image_generation_call")
         items = [*items, *(strip_item(item) for item in kept), *answers]
 
 
@@ -146,9 +163,9 @@ def build_client_answers(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
         {
             "type": OUTPUTS[call["type"]],
             "call_id": call["call_id"][:MAX_ID_CHARACTERS],
-            "output": f"18 °C, call {place} of {len(calls)}",
+            "output": f"18 °C, call {number} of {len(calls)}",
         }
-        for place, call in enumerate(calls, 1)
+        for number, call in enumerate(calls, 1)
     ]
     return consents + outputs
 
@@ -170,7 +187,8 @@ def fit_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call with a name and an id that a request may hold."""
     if item["type"] not in OUTPUTS:
         return item
-    name, call_id = item["name"].replace(".", "_"), item["call_id"]
+    name = item["name"].replace(".", "_")
+    call_id = item["call_id"]
     return {**item, "name": name, "call_id": call_id[:MAX_ID_CHARACTERS]}
 
 
@@ -188,8 +206,8 @@ def encode_answer(answer: PlannedAnswer) -> bytes:
 
 def encode_rest(answer: PlannedAnswer) -> bytes:
     """Return the bytes of the stream that is resumed where another one broke."""
-    place = answer.options.number("drop")
-    missing = () if place is None else answer.events[place:]
+    start = answer.options.number("drop")
+    missing = () if start is None else answer.events[start:]
     return b"".join(encode_event(event, answer.options) for event in missing)
 
 

@@ -16,6 +16,7 @@ from agent_sample import host_tool
 from gpt5_agent.pipeline import Pipeline
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
+from simulator.faults import refuse_parameter
 from valve_texts import expert
 
 Json = dict[str, Any]
@@ -613,3 +614,38 @@ async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
     sent = sim.requests[-1].body["input"][-1]
     assert sent["type"] == "function_call_output"
     assert "this client cannot be asked" in sent["output"]
+
+
+async def ask_as(pipeline: Pipeline, sim: Simulator, user: str, **more: Any) -> int:
+    """Ask as a user; return how many requests the answer took."""
+    sim.requests.clear()
+    await pieces(pipeline, "sim:short Hi", {**METADATA, "user_id": user}, **more)
+    assert sim.requests[-1].status == 200
+    return len(sim.requests)
+
+
+@pytest.mark.asyncio
+async def test_what_was_refused_is_remembered(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """For all users what the server named; with tools of the chat for one of them."""
+    sim.faults.append(refuse_parameter("reasoning.summary"))
+    tools = {"tools": [host_tool()]}
+
+    assert await ask_as(pipeline, sim, "u-1", **tools) == 2
+    assert await ask_as(pipeline, sim, "u-1", **tools) == 1
+    assert await ask_as(pipeline, sim, "u-2", **tools) == 2
+    assert await ask_as(pipeline, sim, "u-3") == 2
+    assert await ask_as(pipeline, sim, "u-4", **tools) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_words_name_is_remembered_for_nobody_else(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """They may be a user's own."""
+    sim.faults.append(refuse_parameter("reasoning.summary", form="message"))
+
+    assert await ask_as(pipeline, sim, "u-1") == 2
+    assert await ask_as(pipeline, sim, "u-1") == 1
+    assert await ask_as(pipeline, sim, "u-2") == 2

@@ -31,6 +31,9 @@ ENDINGS = {
     "failed": ("error of its own", ""),
     "failed-limit": ("rate limit", ""),
     "error-nested": ("error of its own", "This is turn 1."),
+    "late-reason": ("content filter of 127.0.0.1 stopped", "This is turn 1."),
+    "too-large": ("waiting does not help", ""),
+    "cyber-403": ("may help to attack computers", ""),
     "lone-reasoning": ("The model ended without an answer.", ""),
     "cut": ("broke before the answer was finished", "This is turn 1."),
     "drop": ("broke before the answer was finished", "This is turn 1."),
@@ -74,6 +77,34 @@ async def test_every_ending_has_its_sentence(
     found = ERROR_ID.search(sentence)
     assert found, sentence
     assert found[1] in server.log()
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_a_safety_stop_in_mid_stream(
+    tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
+    choice = {"type": "function", "function": {"name": "get_weather"}}
+    body = {"tool_ids": ["toolkit"], "tool_choice": choice}
+    trace_of_tool = server.home / "data" / "seen"
+    trace_of_tool.unlink(missing_ok=True)
+
+    turn = await tab.send(MODEL, "sim:misaligned weather?", body=body)
+
+    assert [request.status for request in answered(simulator)] == [200]
+    assert not trace_of_tool.exists()
+    stored = await tab.message(turn)
+    sentence = sentence_of(stored)
+    assert "safety monitoring stopped this answer" in sentence
+    assert "“Ask before you read **secrets**.”" in sentence
+    assert "sk-canary" not in json.dumps(turn.events) + json.dumps(stored)
+    for told in ("request id req_", "response id resp_", "review_simulator_1"):
+        assert told in server.log()
+
+    again = await tab.send(MODEL, "sim:short go on", chat_id=turn.chat_id, body=body)
+    assert again.error is None
+    assert kinds(chat_bodies(simulator)[-1]["input"])[:2] == ["user", "reasoning"]
 
 
 @pytest.mark.asyncio

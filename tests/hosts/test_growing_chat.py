@@ -18,7 +18,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import host_items, kinds
 from hosts.tabs import Tab
 from hosts.users import User
-from openai_responses.requests.repairs import APPENDED
+from openai_responses.appended import APPENDED
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

@@ -82,7 +82,7 @@ async def test_a_group_reaches_its_limit(
         table = await own.send(MODEL, "/usage 2d csv")
 
     assert (free.error, sums.error) == (None, None)
-    assert "gpt-4.1 is not for you" in str(other.error)
+    assert "gpt-4.1 is not available to you" in str(other.error)
     assert merged["choices"][0]["message"]["content"] == ""
     assert "gpt-4.1" not in {one.body["model"] for one in answered(simulator)}
     for ended in (first, second):
@@ -146,7 +146,7 @@ async def test_rules_hold_for_who_somebody_is_now(
         table = await own.send(MODEL, "/usage 1d")
     await admin.call("DELETE", f"{path}/id/{other['id']}/delete")
 
-    assert "is not for you" in member_of
+    assert "is not available to you" in member_of
     assert (outside, raised) == ("None", "None")
     assert "limit of 1 tokens a day is used up" in lowered
     assert "nobody@example.com" in told

@@ -1,9 +1,12 @@
 """Servers that stream in other ways than OpenAI, behind the pipe in Open WebUI."""
 
 import json
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from hosts.page import ChatPage
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds
 from hosts.tabs import Tab
@@ -20,6 +23,7 @@ pytestmark = [
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 CHOICE = {"type": "function", "function": {"name": "get_weather"}}
+PICTURES = Path(__file__).parents[2] / "artifacts"
 USED = {"tool_ids": ["toolkit"], "tool_choice": CHOICE}
 OUTPUT = [
     *("reasoning", "function_call", "function_call_output"),
@@ -52,3 +56,48 @@ async def test_chat_tool_stop_and_regenerate(
         kinds(body["input"]).count("function_call") for body in chat_bodies(simulator)
     ]
     assert sent == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.browser
+async def test_calls_that_are_numbered_anew_in_each_response(
+    page: ChatPage, admin: User, simulator: Simulator
+) -> None:
+    """Each round has a card of its own, and each request continues the one before.
+
+    Bedrock begins with `call_0` in each response; so do the four rounds of two turns.
+    """
+    headers = json.dumps({"X-Simulator-Profile": "bedrock"})
+    PICTURES.mkdir(exist_ok=True)
+    async with valves_changed(admin, PIPE, EXTRA_HEADERS=headers):
+        await page.page.goto(f"{page.user.url}/?models={MODEL}&tools=toolkit")
+        await page.page.wait_for_selector("#chat-input")
+        for question in ("sim:tool-twice Zürich?", "sim:tool-twice Bern?"):
+            await page.ask(question)
+        await assert_two_cards(page)
+        await page.reload()
+        await assert_two_cards(page)
+        await page.screenshot(PICTURES / "calls-numbered-anew.png")
+
+    bodies = chat_bodies(simulator)
+    assert len(bodies) == 6
+    for before, after in pairwise(bodies):
+        assert after["input"][: len(before["input"])] == before["input"]
+    items = bodies[-1]["input"]
+    answers = [one for one in items if one["type"] == "function_call_output"]
+    call_ids = [one["call_id"] for one in items if one["type"] == "function_call"]
+    assert call_ids == ["call_0", "call_0_2", "call_0_3", "call_0_4"]
+    assert [answer["call_id"] for answer in answers] == call_ids
+    assert not [answer for answer in answers if "Error" in answer["output"]]
+
+
+async def assert_two_cards(page: ChatPage) -> None:
+    """The last answer has two calls, each with its result."""
+    answer = page.answers.last
+    for thoughts in await answer.get_by_text("Explored").all():
+        await thoughts.click()
+    cards = answer.get_by_text("View Result from")
+    assert await cards.count() == 2
+    for number in range(2):
+        await cards.nth(number).click()
+    words = (await answer.inner_text()).upper().split("\n")
+    assert words.count("OUTPUT") == 2

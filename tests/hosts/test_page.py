@@ -94,3 +94,18 @@ async def test_a_cut_answer_says_so(page: ChatPage) -> None:
     for answer in answers:
         assert "This is turn 1." in answer
         assert "broke before the answer was finished" in answer
+
+
+@pytest.mark.asyncio
+async def test_what_a_safety_stop_says_is_only_text(page: ChatPage) -> None:
+    """OpenAI's words about the stop draw nothing and lead nowhere."""
+    await page.open_model(MODEL)
+    await page.ask("sim:misaligned hello")
+
+    answer = page.answers.last
+    await answer.get_by_text("Ask before you read **secrets**").wait_for()
+    assert "safety monitoring stopped" in await page.last_answer()
+    assert await answer.locator("a, script, img[src*=example]").count() == 0
+    assert not [address for address in page.blocked if "example.com" in address]
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "safety-stop.png")

@@ -193,7 +193,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     agents: PipelinesServer,
     simulator: Simulator,
 ) -> None:
-    """What is attached is there by name; what is made is the user's; the model sees it."""
+    """What is attached is there by name; what is made is the user's, or not stored."""
     member = tab.user
     files = [
         await attach(member, "rain.csv", CSV, "text/csv", process=False),
@@ -202,7 +202,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
         await attach(member, "table.xlsx", XLSX, SHEET, process=False),
         await attach(admin, "secret.csv", CSV, "text/csv", process=False),
     ]
-    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
+    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": member.token}
     async with agent_valves_changed(agents, **valves):
         code = {"code": READING}
         turn = await used(tab, "python_execute", code, files=files)
@@ -219,7 +219,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     contents = {"rain.csv": CSV, "paper.pdf": PDF, "dot.png": PICTURE}
     contents |= {"table.xlsx": XLSX}
     assert result == {name: content.hex() for name, content in contents.items()}
-    assert "secret.csv is not there. Error: It belongs to somebody" in text["text"]
+    assert "secret.csv is not there. Error: Open WebUI answered with" in text["text"]
     assert base64.b64decode(image["image_url"].partition(",")[2]) == PICTURE
     assert await pictures(tab, turn) == [PICTURE]
 
@@ -239,7 +239,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     assert base64.b64encode(PICTURE).decode()[:40] not in chat
     assert base64.b64encode(CSV).decode() not in chat
     assert "](/api/v1/files" not in json.dumps(chat_bodies(simulator)[-1])
-    assert admin.token not in agents.log()
+    assert member.token not in agents.log()
 
     await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
     link = page.page.get_by_role("link", name="new-table.xlsx")
@@ -249,6 +249,30 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     async with page.page.expect_download() as downloading:
         await link.click()
     assert (await downloading.value).suggested_filename == "new-table.xlsx"
+
+
+async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
+    tab: Tab, admin: User, agents: PipelinesServer
+) -> None:
+    """Attached ones are read with the key; what Python writes is shown as text."""
+    files = [
+        await attach(tab.user, "rain.csv", CSV, "text/csv", process=False),
+        await attach(admin, "secret.csv", CSV, "text/csv", process=False),
+    ]
+    writing = "open('report.html.gz', 'w').write(open('rain.csv').read())"
+    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
+    async with agent_valves_changed(agents, **valves):
+        turn = await used(tab, "python_execute", {"code": writing}, files=files)
+
+    assert turn.error is None
+    (note,) = note_texts(await stored_output(tab, turn))
+    assert "has to belong to the person who asks" in note
+    assert "Bern,3" in note
+    assert "](/api/v1/files" not in note
+    output = json.dumps(await stored_output(tab, turn))
+    assert "secret.csv is not there. Error: It belongs to somebody" in output
+    stored = await admin.call("GET", "/api/v1/files/?content=false")
+    assert "report.html.gz" not in json.dumps(stored)
 
 
 async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(

@@ -1,5 +1,6 @@
 """What the API refuses is left out, told and remembered, in the real Open WebUI."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -47,7 +48,7 @@ async def recovering_pipe(
     Nor is its patience: half a minute is the least that the valve takes.
     """
     models = {"MODEL_ID": "gpt-6.2-sol, gpt-5.2"}
-    source = pipe_source.replace("(value, 30, 900, 300)", "(value, 1, 900, 300)")
+    source = pipe_source.replace("ge=30,", "ge=1,")
     assert source != pipe_source
     await install_pipe(admin, PIPE, source, pipe_valves | models)
     yield
@@ -244,7 +245,7 @@ async def test_attempts_that_fail_before_anything_is_shown(
         assert sum(map(bool, counts)) == 2 + fault.usage
 
     simulator.faults.append(FailedStart("stall", text="Silence"))
-    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=30)):
+    async with valves_changed(admin, PIPE, EXPERT_JSON=expert(idle_timeout_seconds=1)):
         silent = await tab.send(MODEL, "sim:short Silence")
     assert silent.error is None
     [line] = told(silent)
@@ -354,3 +355,32 @@ async def test_tools_and_parameters_that_are_refused(
     assert "include" in sent
     log = server.log()
     assert "(get_weather): Invalid schema for function 'get_weather'" in log
+
+
+FOREIGN_KEY = "tools[0].allowed_tools 'text' x"
+CLOCKS: Json = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+    "allowed_tools": ["read"],
+    "require_approval": "never",
+}
+
+
+async def test_a_users_key_changes_nothing_for_others(
+    tab: Tab, admins_tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """The API would quote it: a place in the request, and the name of a guard."""
+    async with valves_changed(
+        admin, PIPE, REMOTE_MCP_SERVERS_JSON=json.dumps([CLOCKS])
+    ):
+        for one, more in ((admins_tab, {}), (tab, {"text": {FOREIGN_KEY: 1}})):
+            turn = await one.send(MODEL, "sim:short Hello.", body={**USED, **more})
+            assert turn.error is None
+        await admins_tab.send(MODEL, "sim:short Hello.", body=USED)
+
+    before, *_, after = chat_bodies(simulator)
+    assert CLOCKS.items() <= before["tools"][0].items()
+    assert after["tools"] == before["tools"]
+    assert all(body["store"] is False for body in chat_bodies(simulator))
+    assert asked(simulator) == [200, 200, 200]

@@ -16,6 +16,9 @@ from openai_responses.endings import (
     ASKED_MODEL,
     COMPLETED,
     CUT,
+    FINAL_CODES,
+    MISALIGNMENT,
+    REQUEST_TOO_LARGE,
     SENTENCES,
     Ending,
     ending_of_exception,
@@ -23,6 +26,8 @@ from openai_responses.endings import (
     ending_of_incomplete,
     failure_sentence,
     failure_status,
+    is_final,
+    notice_text,
     refusal_sentence,
 )
 from openai_responses.errors import (
@@ -33,6 +38,7 @@ from openai_responses.errors import (
     InvalidRequest,
     MalformedEvent,
     ResponsesError,
+    SafetyNotice,
     TimedOut,
     UnreadableAnswer,
     read_api_error,
@@ -306,6 +312,10 @@ def test_code_of_a_failure(error: ApiError, code: str | None) -> None:
         ),
         (400, ApiError(None, None, "input[3].content[0].type"), "at input[3].content"),
         (418, ApiError(), "HTTP 418. An administrator"),
+        (403, ApiError(MISALIGNMENT), "safety monitoring stopped this answer"),
+        (403, ApiError("cyber_policy"), "may help to attack computers"),
+        (400, ApiError("content_filter", None, "prompt"), "content filter of OpenAI"),
+        (429, ApiError("flex_unavailable"), "no flex capacity"),
     ],
 )
 def test_refusal(status: int, error: ApiError, words: str) -> None:
@@ -338,6 +348,73 @@ def test_endings_compare_by_value() -> None:
     """Two runs that ended alike have equal endings."""
     assert Ending("cut") == Ending("cut")
     assert ending_of_incomplete("steered") == ending_of_incomplete("steered")
+
+
+TOO_LARGE = (
+    "Request too large for gpt-4o in project proj_1 organization org-1 on tokens per min "
+    "(TPM): Limit 1, Requested 30. The input or output tokens must be reduced."
+)
+BUSY = (
+    "Rate limit reached for gpt-4o in organization org-1 on tokens per min (TPM): Limit "
+    "30000, Used 29000, Requested 4000. Please try again in 6s."
+)
+WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (
+            {"code": "rate_limit_exceeded", "message": TOO_LARGE},
+            REQUEST_TOO_LARGE,
+            "waiting does not help",
+        ),
+        (
+            {"code": "rate_limit_exceeded", "message": BUSY},
+            "rate_limit_exceeded",
+            "Wait a minute",
+        ),
+        (WRONG_KEY_WORDS, "invalid_api_key", "does not accept the API key"),
+        (
+            {"message": f"Invalid value: '{WRONG_KEY_WORDS}'", "code": "invalid_value"},
+            "invalid_value",
+            "refused the request",
+        ),
+    ],
+)
+def test_words_that_say_more_than_the_code(
+    error: object, code: str, words: str
+) -> None:
+    """A quotation of such words says nothing."""
+    read = read_api_error({"error": error, "code": "invalid-argument"})
+    sentence = refusal_sentence(400 if code != "rate_limit_exceeded" else 429, read)
+    assert words in sentence
+    ended = ending_of_exception(ApiRefused(sentence, Failure(400, read)), False)
+    assert ended.code == code
+    assert is_final(read) == (code in FINAL_CODES)
+
+
+def test_notice_is_shown_as_words() -> None:
+    """Redacted, in one line, without what a page would draw, follow or run."""
+    hostile = (
+        "It read\n\n# keys\x1b[31m ![x](https://evil.example/p.png) <img src=x> "
+        "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2"
+    )
+    told = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
+    assert told.startswith("The server explains: “It read # keys")
+    assert told.endswith("It advises: “Ask first.”")
+    assert told.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
+    for drawn in ("](", "![", "<", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
+        assert drawn not in told
+
+
+@pytest.mark.parametrize(
+    ("notice", "length"),
+    [(SafetyNotice(), 0), (SafetyNotice("x" * 10**6, "y" * 10**6), 1300)],
+)
+def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
+    """Also where there is none."""
+    assert len(notice_text(notice, ())) <= length
 
 
 OTHER_WORDS = {

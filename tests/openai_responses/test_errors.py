@@ -86,3 +86,39 @@ def test_errors_of_servers_made_with_fastapi(
     """The row that says the most has the place and the words."""
     error = read_api_error({"detail": rows})
     assert (error.param, error.message) == (param, message)
+
+
+MISALIGNMENT = {
+    "error_type": "potentially_unintended_data_access",
+    "detailed_explanation": "It read credentials.",
+    "review_target": "review_1",
+    "steer": {"message": "Ask before."},
+}
+
+
+@pytest.mark.parametrize(
+    ("wire", "notice"),
+    [
+        (
+            MISALIGNMENT,
+            (
+                "It read credentials.",
+                "Ask before.",
+                MISALIGNMENT["error_type"],
+                "review_1",
+            ),
+        ),
+        ({"steer": None, "detailed_explanation": 7}, ("", "", "", "")),
+        ("stopped", ("", "", "", "")),
+    ],
+)
+def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
+    """All of its parts may be missing; the code alone decides what is done."""
+    error = {"code": "misalignment_policy_violation", "misalignment": wire}
+    assert read_api_error({"error": error}).notice == notice
+
+
+def test_code_beside_an_error_in_words() -> None:
+    """So xAI answers."""
+    error = read_api_error({"code": "invalid-argument", "error": "No."})
+    assert (error.code, error.message) == ("invalid-argument", "No.")

@@ -93,7 +93,7 @@ def test_periods(per: str, today: str, start: str, begins: str) -> None:
     limited = limits(rule(tokens=0, per=per), today=now)
 
     assert period_start(per, now).isoformat() == start
-    assert f"begins anew on {begins} at 00:00 UTC" in refusal(limited)
+    assert f"resets on {begins} at 00:00 UTC" in refusal(limited)
     assert longest_ago(now) <= start
 
 
@@ -101,13 +101,13 @@ def test_periods(per: str, today: str, start: str, begins: str) -> None:
 
 
 def test_limit_is_used_up_when_it_is_reached() -> None:
-    """The sentence has the limit, what was used and when it begins anew."""
+    """The sentence has the limit, what was used and when it resets."""
     five = rule(money=5, per="month")
     before = (row("2026-10-31", 50), row("2026-11-01", 2), row("2026-11-25", 2.99))
 
     assert not refusal(limits(five, rows=before))
     assert refusal(limits(five, rows=(*before, row("2026-11-25", 0.01)))) == (
-        "Your limit of $5.00 a month is used up: $5.00 so far. It begins anew on "
+        "Your limit of $5.00 a month is used up: $5.00 so far. It resets on "
         "2026-12-01 at 00:00 UTC."
     )
 
@@ -183,7 +183,7 @@ def test_models(name: str, patterns: list[str], allowed: bool) -> None:
 
     told = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
 
-    assert ("is not for you" not in told) is allowed
+    assert ("is not available to you" not in told) is allowed
 
 
 def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
@@ -191,7 +191,9 @@ def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
 
     assert not refusal(limited, "gpt-6.1-sol")
-    assert "gpt-6.1-sol-pro is not for you" in refusal(limited, "gpt-6.1-sol-pro")
+    assert "gpt-6.1-sol-pro is not available to you" in refusal(
+        limited, "gpt-6.1-sol-pro"
+    )
 
 
 @pytest.mark.asyncio
@@ -212,7 +214,7 @@ async def test_tasks_may_be_done_by_the_model_that_an_administrator_chose(
     facts = {"user": {"id": "u"}, "model": "gpt-6.1-sol", "task": task}
     limited = await read_user_limits('[{"models": ["gpt-5.2"]}]', facts, Table())
 
-    assert ("is not for you" not in refusal(limited, "gpt-6.1-sol")) is allowed
+    assert ("is not available to you" not in refusal(limited, "gpt-6.1-sol")) is allowed
 
 
 @pytest.mark.parametrize(

@@ -183,8 +183,10 @@ def test_annotation_without_a_source_is_none(note: Item) -> None:
 
 
 def test_sources_have_the_titles_of_the_annotations() -> None:
-    """In the order of their numbers; a link without one has its address."""
-    notes = [url_note(f"{B}&utm_source=openai", "Page B"), file_note("log.md", 0)]
+    """In the order of their numbers, 200 characters of each; without one the address."""
+    titled = url_note(f"{B}&utm_source=openai", "Page B" + "!" * 36_000)
+    notes = [titled, file_note("log.md", 0)]
+    title = "Page B" + "!" * 194
     text = f"{link(A)} {link(B)}"
 
     events = fed(Citations(), *run_of(message("1", text, annotations=notes)))
@@ -196,9 +198,9 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
             "metadata": [{"source": A, "name": A}],
         },
         {
-            "source": {"name": "Page B", "url": B},
-            "document": ["Page B"],
-            "metadata": [{"source": B, "name": "Page B"}],
+            "source": {"name": title, "url": B},
+            "document": [title],
+            "metadata": [{"source": B, "name": title}],
         },
         {
             "source": {"name": "log.md"},

@@ -122,6 +122,10 @@ def test_empty_chat_has_nothing() -> None:
             {"type": "input_file", "filename": "a.pdf"},
         ),
         (
+            {"type": "input_file", "filename": "a.pdf", "tools[0].filters": 1},
+            {"type": "input_file", "filename": "a.pdf"},
+        ),
+        (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
         ),

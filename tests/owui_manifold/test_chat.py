@@ -6,15 +6,20 @@ import pytest
 
 from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item, json_digest, message_text
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
-from owui_manifold.request import build_task_request, is_as_configured
+from owui_manifold.request import (
+    build_task_request,
+    is_as_configured,
+    repair_scope,
+)
 from owui_manifold.valves import UserValves, Valves
 from run_sample import message, reasoning
 from signing import SIGN
@@ -28,6 +33,11 @@ NAMED = {"type": "function", "function": {"name": "get_weather"}}
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
 TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SEALED = strip_for_replay(reasoning("1"))
+
+
+def never() -> bool:
+    """Say that a request is not as the administrators configured it."""
+    return False
 
 
 def user(text: str) -> Item:
@@ -197,8 +207,8 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     ("learned", "summary", "stream"),
     [
         ([], "auto", True),
-        ([Repair("parameter", "reasoning.summary", '"auto"')], None, True),
-        ([Repair("parameter", "stream", "true")], "auto", None),
+        ([LeaveOutParameter("reasoning.summary", json_digest("auto"))], None, True),
+        ([LeaveOutParameter("stream")], "auto", None),
     ],
 )
 async def test_what_was_refused_before_is_not_asked_for(
@@ -207,8 +217,9 @@ async def test_what_was_refused_before_is_not_asked_for(
     """Of this model, by this key at this address, in chats and tasks."""
     asked = call_of(chat("Hi"), VALVES)
     before = await build_chat_request(asked)
+    scope = repair_scope(asked, before.request.model)
     for repair in learned:
-        asked.capabilities.learn(before.endpoint, before.request.model, "", repair)
+        asked.capabilities.repairs.learn(scope, Trial(repair), never)
 
     sent = (await build_chat_request(asked)).request.payload()
 

@@ -6,22 +6,29 @@ import pytest
 
 from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
-from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.items import json_digest
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.repairs import Repair
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.chat import build_chat_request
 from owui_manifold.config import build_endpoint, read_config, run_limits
 from owui_manifold.context import Caller
 from owui_manifold.expert import ExpertSettings
-from owui_manifold.request import PreparedRequest
+from owui_manifold.request import PreparedRequest, repair_scope
 from owui_manifold.valves import UserValves, Valves
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
-NO_SUMMARY = Repair("parameter", "reasoning.summary")
-NO_STREAM = Repair("parameter", "stream", "true")
+NO_SUMMARY = LeaveOutParameter("reasoning.summary")
+NO_STREAM = LeaveOutParameter("stream", json_digest(True))
+
+
+def never() -> bool:
+    """Say that a request is not as the administrators configured it."""
+    return False
 
 
 def valves(**given: Any) -> Valves:
@@ -33,7 +40,7 @@ async def prepared(
     administrator: dict[str, Any],
     user: dict[str, Any] | None = None,
     streams: bool = True,
-    learned: Repair | None = None,
+    learned: LeaveOutParameter | None = None,
 ) -> PreparedRequest:
     """A request with one tool, after a refusal showed something."""
     call = call_of(
@@ -44,7 +51,8 @@ async def prepared(
         host=host_context({"now": {"spec": {}}}),
     )
     if learned:
-        call.capabilities.learn(call.endpoint, call.model.id, "", learned)
+        scope = repair_scope(call, call.model.id)
+        call.capabilities.repairs.learn(scope, Trial(learned), never)
     return await build_chat_request(call)
 
 
@@ -251,7 +259,7 @@ async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_stream_needs_the_caller_the_valve_and_the_server(
-    streams: bool, enabled: bool, learned: Repair | None, stream: bool | None
+    streams: bool, enabled: bool, learned: LeaveOutParameter | None, stream: bool | None
 ) -> None:
     """Two of them are not enough; without the field the answer comes in one piece."""
     request = await chosen({"ENABLE_STREAM": enabled}, streams=streams, learned=learned)
@@ -264,15 +272,15 @@ async def test_stream_needs_the_caller_the_valve_and_the_server(
     [
         (None, "detailed"),
         (NO_SUMMARY, None),
-        (NO_SUMMARY._replace(value='"detailed"'), None),
-        (NO_SUMMARY._replace(value='"auto"'), "detailed"),
+        (LeaveOutParameter("reasoning.summary", json_digest("detailed")), None),
+        (LeaveOutParameter("reasoning.summary", json_digest("auto")), "detailed"),
         (NO_STREAM, "detailed"),
     ],
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_refused_summary_is_not_asked_for_again(
-    learned: Repair | None, summary: str | None
+    learned: LeaveOutParameter | None, summary: str | None
 ) -> None:
     """Even where a user wants it, unless only another value was refused."""
     user = {"REASONING_SUMMARY": "detailed"}

@@ -221,11 +221,42 @@ async def test_what_has_begun_is_not_asked_for_twice(
     """A text that broke off stays as it is, and a refusal of the request is the end."""
     entries(at(other), at(sim))
 
-    for text in ("sim:cut", "sim:refuse"):
+    for text in ("sim:cut", "sim:refuse", "sim:misaligned-first", "sim:cyber-403"):
         shown = await chunks_of(pipe, chat(text), **NATIVE)
         assert errors(shown), text
 
     assert not sim.requests
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "cyber-failed"])
+async def test_what_was_stopped_in_the_stream_goes_on_nowhere(
+    scenario: str, pipe: Pipe, sim: Simulator, other: Simulator, entries: Entries
+) -> None:
+    """Also where nothing was shown yet."""
+    entries(at(other), at(sim))
+    shown = await chunks_of(pipe, chat(f"sim:{scenario}"), **NATIVE)
+    assert len(errors(shown)) == 1
+    assert not sim.requests
+
+
+@pytest.mark.parametrize(
+    ("scenario", "asked"), [("too-large-first", (2, 1)), ("xai-key", (1, 2))]
+)
+async def test_account_that_refused_one_request_is_not_down(
+    scenario: str,
+    asked: tuple[int, int],
+    pipe: Pipe,
+    sim: Simulator,
+    other: Simulator,
+    entries: Entries,
+) -> None:
+    """Another account may have a higher limit; a wrong key is wrong for all."""
+    entries(at(other), at(sim))
+    other.default_scenario = scenario
+    assert not errors(await chunks_of(pipe, chat("Hi"), **NATIVE))
+    other.default_scenario = "chat"
+    assert not errors(await chunks_of(pipe, chat("Hi"), **PLAIN))
+    assert (len(other.requests), len(sim.requests)) == asked
 
 
 async def test_own_key_goes_to_the_address_of_the_valves(

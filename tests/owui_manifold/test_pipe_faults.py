@@ -56,6 +56,7 @@ RAIN = {
         ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
         ("error-flat", "127.0.0.1 had an error of its own."),
         ("error-nested", "127.0.0.1 had an error of its own."),
+        ("late-reason", "The content filter of 127.0.0.1 stopped this answer"),
     ],
 )
 async def test_broken_answer_keeps_its_text(
@@ -166,6 +167,10 @@ async def test_a_run_without_an_answer_says_why(
         ("429", "rate limit"),
         ("500", "127.0.0.1 had an error of its own"),
         ("503", "is overloaded at the moment"),
+        ("cyber-403", "may help to attack computers"),
+        ("prompt-filtered", "The content filter of 127.0.0.1 refused"),
+        ("too-large", "waiting does not help"),
+        ("xai-key", "does not accept the API key"),
     ],
 )
 async def test_answer_that_never_began_is_one_sentence(
@@ -207,6 +212,67 @@ async def test_failure_without_a_stream_is_one_sentence(
 
     sentence, _ = split_id(result["error"]["message"])
     assert sentence == "127.0.0.1 had an error of its own. Try again in a moment."
+
+
+# ---------------------------------------------------------------- safety stops
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
+@pytest.mark.parametrize("given", [NATIVE, PLAIN], ids=["native", "plain"])
+async def test_safety_stop_is_final_and_explained(
+    scenario: str, given: Json, pipe: Pipe, sim: Simulator, caplog: Any
+) -> None:
+    """One request, no tool, OpenAI's words as words; the log has the ids."""
+    ran: list[str] = []
+
+    def look(city: str) -> str:
+        ran.append(city)
+        return "Rain."
+
+    tool = {**RAIN, "callable": host_callable(look)}
+    body = chat(f"sim:{scenario}", tools=[TOOL])
+
+    chunks = await chunks_of(pipe, body, **given, __tools__={"get_weather": tool})
+
+    assert len(sim.requests) == 1
+    assert ran == []
+    [sentence] = errors(chunks)
+    assert "safety monitoring stopped this answer" in sentence
+    assert "Start a new chat" in sentence
+    assert "“The model was about to read credentials" in sentence
+    assert "“Ask before you read **secrets**.”" in sentence
+    for drawn in ("](", "<script", "sk-canary", "\n"):
+        assert drawn not in sentence
+    assert not [chunk for chunk in chunks if "tool_calls" in json.dumps(chunk)]
+    for told in ("request id ", "review target review_simulator_1"):
+        assert told in caplog.text
+    assert ("response id resp_" in caplog.text) == (scenario == "misaligned")
+
+
+async def test_safety_stop_of_a_task_asks_no_other_model(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """A 403 else means that the key may not use TASK_MODEL."""
+    pipe.valves = valves_for(sim, TASK_MODEL="gpt-6-luna")
+    await pipe.pipe(chat("sim:misaligned-first"), **NATIVE, __task__="tags")
+    assert len(sim.requests) == 1
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_flex_tier_without_capacity(
+    allowed: bool, pipe: Pipe, sim: Simulator
+) -> None:
+    """The standard tier costs twice as much: an administrator allows it, or not."""
+    told = expert(flex_falls_back=allowed)
+    pipe.valves = valves_for(sim, SERVICE_TIER="flex", EXPERT_JSON=told)
+
+    chunks = await chunks_of(pipe, chat("sim:flex-unavailable"), **NATIVE)
+
+    tiers = [request.body["service_tier"] for request in sim.requests]
+    assert tiers == (["flex", "default"] if allowed else ["flex"])
+    assert len(statuses(chunks)) == allowed
+    expected = [] if allowed else [True]
+    assert ["no flex capacity" in one for one in errors(chunks)] == expected
 
 
 # ---------------------------------------------------------------- retries

@@ -1,5 +1,6 @@
 """What a server refuses is left out in the same call, and not sent again."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -153,7 +154,7 @@ async def test_one_result_is_repaired_too(
     assert result["choices"][0]["message"]["content"].startswith("This is turn")
     assert sent_reasoning(sim) == []
     [repairs] = [v["repairs"] for v in host.kept.values() if "repairs" in v]
-    assert [action for action, _ in repairs] == ["reasoning"]
+    assert [word for word, _ in repairs] == ["reasoning"]
 
 
 async def test_rounds_of_tools_go_on_without_what_was_refused(
@@ -302,7 +303,11 @@ def as_user(name: str, message_id: str) -> Json:
 async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     pipe: Pipe, unverified: Simulator
 ) -> None:
-    """Others meet them; those of the administrator's own settings are for everybody."""
+    """Others meet them; those of the administrator's own settings are for everybody.
+
+    Only the last one, behind which the request was accepted; the next is learned when
+    somebody else meets it.
+    """
     pipe.valves = valves_for(unverified)
     chosen = chat("Hi", reasoning_effort="high")
     counts: list[int] = []
@@ -312,7 +317,8 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
         (chosen, "user-1"),
         (chosen, "user-2"),
         (chat("Hi"), "user-3"),
-        (chosen, "user-4"),
+        (chat("Hi"), "user-4"),
+        (chosen, "user-5"),
     ):
         unverified.forget()
         await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
@@ -320,7 +326,7 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
 
     first = counts[0]
     assert first > 1
-    assert counts == [first, 1, first, first, 1]
+    assert counts == [first, 1, first, first, first - 1, 1]
 
 
 async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> None:
@@ -420,3 +426,43 @@ async def test_open_webuis_search_stays_where_openais_is_refused(
     assert [tool["type"] for tool in first["tools"]] == ["web_search"]
     assert "tools" not in again
     assert [tool.get("name") for tool in later["tools"]] == ["search_web"]
+
+
+FOREIGN_KEY = "tools[0].allowed_tools 'store' x"
+OFFERED: Json = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example/mcp",
+    "allowed_tools": ["read"],
+    "require_approval": "never",
+}
+
+
+@pytest.mark.usefixtures("host")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"text": {FOREIGN_KEY: 1}},
+        {"reasoning": {FOREIGN_KEY: 1}},
+        {"tools": [{"type": "function", "function": {"name": FOREIGN_KEY}}]},
+    ],
+)
+async def test_a_users_keys_and_names_change_nothing_for_others(
+    pipe: Pipe, sim: Simulator, more: Json
+) -> None:
+    """Neither the tools that an administrator chose, nor `store`."""
+    servers = json.dumps([OFFERED])
+    pipe.valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=servers)
+    before = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
+    [expected] = [request.body for request in sim.requests]
+    sim.forget()
+
+    await chunks_of(pipe, chat("Hi", **more), **as_user("user-1", "m-1"))
+    after = await chunks_of(pipe, chat("Hi"), **as_user("user-2", "m-1"))
+
+    assert answered(before)
+    assert answered(after)
+    assert sim.requests[-1].body == expected
+    assert all(request.body["store"] is False for request in sim.requests)
+    tools = [request.body["tools"][0] for request in sim.requests]
+    assert tools == [expected["tools"][0]] * len(tools)

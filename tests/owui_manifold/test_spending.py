@@ -203,7 +203,7 @@ async def test_used_up_limit_refuses_with_the_time_when_it_begins_anew(
     title = await limited.pipe(chat("Hi"), **NATIVE, __task__="title_generation")
 
     assert told.startswith("Your limit of $2.00 a day is used up: $2.0")
-    assert "begins anew on" in told
+    assert "resets on" in told
     assert isinstance(title, dict)
     assert title["choices"][0]["message"]["content"] == ""
     assert len(sim.requests) == sent
@@ -247,7 +247,7 @@ async def test_models_efforts_and_tools(
     assert sent["reasoning"]["effort"] == "low"
     assert "web_search" not in str(sent.get("tools"))
     told = await refusal(limited, **ADMIN)
-    assert told == "gpt-5.6-sol is not for you. You may use: gpt-6-*."
+    assert told == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
 
 async def test_money_needs_a_price(limited: Pipe, sim: Simulator) -> None:

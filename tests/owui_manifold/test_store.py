@@ -7,8 +7,8 @@ from math import inf
 
 import pytest
 
-from openai_responses.clock import run_work
-from openai_responses.requests.repairs import Repair
+from openai_responses.long_work import run_work
+from openai_responses.repairs.chat_repairs import LeaveOutItem, PlainItems
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.records import (
@@ -267,7 +267,7 @@ def mixed(name: str, message_id: str = "m-1") -> Record:
     return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
 
 
-REPAIR, OTHER = Repair("plain", "b" * 32), Repair("item", "a" * 32)
+REPAIR, OTHER = PlainItems("b" * 32), LeaveOutItem("a" * 32)
 
 
 async def test_repair_is_stored_with_the_message_that_needed_it(

@@ -50,7 +50,10 @@ CODE = {
     "code": "1",
     "container_id": "cntr_1",
 }
-FOUND: dict[str, Any] = {"tools": [DEFERRED, {"type": "tool_search"}], "model": "gpt-5.4"}
+FOUND: dict[str, Any] = {
+    "tools": [DEFERRED, {"type": "tool_search"}],
+    "model": "gpt-5.4",
+}
 PICTURE = {"type": "input_image", "image_url": PIXEL}
 ACCEPTED: dict[str, dict[str, Any]] = {
     "a function without strict (23)": {"tools": [FUNCTION]},

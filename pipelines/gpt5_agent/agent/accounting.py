@@ -10,6 +10,7 @@ from typing import Any, Self
 from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
+from openai_responses.endings import MISALIGNMENT
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage, add_usage
 
@@ -31,6 +32,8 @@ class RunTotals:
         self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
         """Of tasks, since it was last taken."""
+        self.stop: RunDone | None = None
+        """The end of a task that OpenAI's safety monitoring stopped."""
         self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
@@ -50,21 +53,28 @@ class RunTotals:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this call, without earlier rounds."""
-        return self.usages[self._earlier_usage is not None :]
+        if self._earlier_usage is None:
+            return self.usages
+        return self.usages[1:]  # the first are the earlier rounds together
 
     @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
-        most = self._budget.seconds
-        return max(0.0, most - self.seconds) if most > 0 else None
+        limit = self._budget.seconds
+        if limit <= 0:
+            return None
+        return max(0.0, limit - self.seconds)
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
         """Add the sums of earlier rounds."""
-        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
+        self.rounds = rounds
+        self.calls = calls
+        self._earlier_usage = usage
         self._started_at -= seconds
-        self.usages += [usage] if usage else []
+        if usage is not None:
+            self.usages.append(usage)
 
     def add_turn(self, ended: RunDone) -> None:
         """Add the usage of one answer of the model."""
@@ -73,12 +83,19 @@ class RunTotals:
         self.usages += ended.usages
         if self._parent:
             self._parent.add_delegated(ended)
+            if ended.ending.code == MISALIGNMENT:
+                self._parent.stop = ended
 
     def add_delegated(self, ended: RunDone) -> None:
         """Add the usage of one answer of a task."""
         self.usage = add_usage(self.usage, ended.usage)
         self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
         self.usages += ended.usages
+
+    @property
+    def safety_stop(self) -> RunDone | None:
+        """How a task of this answer was stopped: nothing of the answer may go on."""
+        return self._parent.safety_stop if self._parent else self.stop
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -99,20 +116,26 @@ class RunTotals:
         The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
-        most = self._budget.rounds
-        if number > most or number == most > 1:
-            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
-        used_up = self._exhausted_limit()
-        return used_up and f"{used_up} Cannot call tool '{{tool}}'."
+        rounds = self._budget.rounds
+        is_last_of_many = number == rounds and rounds > 1
+        if number > rounds or is_last_of_many:
+            return _ITERATION_LIMIT_TEXT.replace("{limit}", str(rounds))
+        exhausted = self._exhausted_limit()
+        if not exhausted:
+            return ""
+        return f"{exhausted} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        if used_up := self._parent and self._parent._exhausted_limit():
-            return used_up
-        _, seconds, tokens = self._budget
+        """Return which limit is reached, that of the parent first; empty for none."""
+        if self._parent:
+            exhausted = self._parent._exhausted_limit()
+            if exhausted:
+                return exhausted
         if self.seconds_left == 0:
-            return f"Time limit ({seconds:g} s) reached."
-        if 0 < tokens <= self.total_usage.total:
-            return f"Token limit ({tokens}) reached."
+            return f"Time limit ({self._budget.seconds:g} s) reached."
+        max_tokens = self._budget.tokens
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
+            return f"Token limit ({max_tokens}) reached."
         return ""
 
 
@@ -127,14 +150,19 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
-        self._round, self._outer, self._prefix = "", "", ""
+        self._round = ""
+        """The id of the round that began last."""
+        self._outer = ""
+        """Of a task, the round that began it."""
+        self._prefix = ""
         self._tasks = count(1)
         self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
 
     def begin_task(self) -> Self:
         """Return a log for a task, whose steps are those of the round at this moment."""
         log = copy(self)
-        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._outer = self._round
+        log._prefix = f"TASK {next(self._tasks)} > "
         log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
@@ -169,12 +197,20 @@ class StepLog:
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
-        label, parent = f"{self._prefix}{label}", parent or self._outer
-        name = f"{parent}/{len(self._started) + 1}" if parent else label
-        self._round = name if kind == "round" else self._round
-        detail = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, detail)
-        self._started[name] = (step, monotonic_seconds())
+        label = f"{self._prefix}{label}"
+        parent = parent or self._outer
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else label
+        if kind == "round":
+            self._round = step_id
+        step = StepStarted(
+            id=step_id,
+            parent=parent,
+            kind=kind,
+            label=label,
+            may_call=may_call,
+            detail=detail if self._debug else "",
+        )
+        self._started[step_id] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -186,17 +222,29 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        seconds = monotonic_seconds() - self._started[step.id][1]
-        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
-        parent = self._started.get(step.parent)
-        prefix = f"{parent[0].label} > " if parent else ""
-        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        _, started_at = self._started[step.id]
+        ended = StepEnded(
+            step=step,
+            seconds=monotonic_seconds() - started_at,
+            usage=usage,
+            failed=failed,
+            detail=detail if self._debug else "",
+        )
+        line = format_step(ended)
+        if step.parent in self._started:
+            parent, _ = self._started[step.parent]
+            line = f"{parent.label} > {line}"
+        if step.detail:
+            line = f"{line} {step.detail}"
+        self._log(line)
         return ended
 
 
 def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
-    notes += [f"{ended.usage.total:,} tokens"] if ended.usage else []
-    notes += ["failed"] if ended.failed else []
+    if ended.usage:
+        notes.append(f"{ended.usage.total:,} tokens")
+    if ended.failed:
+        notes.append("failed")
     return f"{ended.step.label}: {', '.join(notes)}"

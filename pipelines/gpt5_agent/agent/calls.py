@@ -69,8 +69,8 @@ class RoundCalls:
         transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        own, earlier = request.own_tools, prepared.earlier_rounds
-        self._settings = own
+        earlier = prepared.earlier_rounds
+        self._settings = request.own_tools
         self._log = request.log
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
@@ -86,7 +86,9 @@ class RoundCalls:
         )
         for call in earlier.failed:
             self._tools.record_failed_call(call)
-        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._approver = replace(
+            request.own_tools.approver, ask=self._ask_person, log=request.log
+        )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
         """Approvals for this chat, given in this answer."""
@@ -126,7 +128,9 @@ class RoundCalls:
         if questions:
             first = tuple(questions[:MAX_QUESTIONS])
             return CallDecisions(tuple(calls), refused, frozenset(), first)
-        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        host_calls = [
+            call for call in open_calls if call["name"] not in self._own_names
+        ]
         for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
@@ -184,26 +188,34 @@ class RoundCalls:
                 result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], result.output
-                    parts = output if isinstance(output, list) else [{"text": output}]
-                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    step = steps[call["call_id"]]
+                    detail = _output_text(result)
                     yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
     def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
-        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
-        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
+        """Return the step of a call, below that of its round."""
+        return self._steps.start(
+            "tool",
+            f"CALL {call['name']}",
+            parent=round_step.id,
+            detail=str(call.get("arguments", "")),
+        )
 
     def _toolset(self) -> Toolset:
-        limits, left = self._settings.limits, self._totals.seconds_left
-        if left is not None:
-            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
+        """Return the tools that run here, within the time that is left."""
+        limits = self._settings.limits
+        seconds_left = self._totals.seconds_left
+        if seconds_left is not None:
+            batch_seconds = min(limits.batch_seconds, seconds_left)
+            limits = limits._replace(batch_seconds=batch_seconds)
         return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        """Say whether a person allows a call, or has allowed it."""
         if self._is_permitted(name, arguments):
             return True
         if self._settings.asks_in_chat:
@@ -224,6 +236,7 @@ class RoundCalls:
         return max(resolve_host_call(call), call, key=self._strictness)
 
     def _strictness(self, call: Item) -> int:
+        """Return a number that is higher for a stricter rule."""
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _add_permission(self, call: Item) -> None:
@@ -233,16 +246,17 @@ class RoundCalls:
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
-                name, arguments = request.tool_name, request.args
                 self.new_permissions.add(
-                    compute_permission(self._chat, name, arguments)
+                    compute_permission(self._chat, request.tool_name, request.args)
                 )
 
     def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Say whether a person allowed calls like this one for the whole chat."""
         permission = compute_permission(self._chat, name, arguments)
         return permission in self._permissions | self.new_permissions
 
     def _lacks_approval(self, call: Item) -> bool:
+        """Say whether a call needs an approval that was not given for the chat."""
         resolved = self._resolve_for_rules(call)
         name = resolved["name"]
         return self._needs_approval(name) and not self._is_permitted(
@@ -250,9 +264,17 @@ class RoundCalls:
         )
 
     def _must_ask(self, call: Item) -> bool:
+        """Say whether the host has to ask a person about a call."""
         if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
         return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
+
+
+def _output_text(result: ToolResult) -> str:
+    """Return the text of an output, without its pictures."""
+    if isinstance(result.output, str):
+        return result.output
+    return "\n".join(part_text(part) for part in result.output)

@@ -180,6 +180,7 @@ def _read_usage(turn: DetailTurn) -> Usage | None:
 
 
 def _read_seconds(turn: DetailTurn) -> float:
+    """Return the seconds that an answer noted; 0 for anything else."""
     seconds = turn.notes.get("seconds")
     return seconds if isinstance(seconds, int | float) and seconds > 0 else 0.0
 

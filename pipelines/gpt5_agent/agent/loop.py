@@ -9,6 +9,7 @@ or ask a person, the loop ends early and the host calls again. The strategies
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
+from functools import partial
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.calls import CallDecisions, RoundCalls
@@ -29,11 +30,12 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.ports import ModelAnswer, Provider
 from gpt5_agent.request import AgentRequest
-from openai_responses.clock import run_work, utc_today
-from openai_responses.endings import COMPLETED, ending_of_exception
+from openai_responses.clock import utc_today
+from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import count_entries
+from openai_responses.long_work import run_work
 from openai_responses.loop.events import ResponseDone, RunDone, Status
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
@@ -73,20 +75,27 @@ class _Agent:
 
     def take_notes(self) -> list[str]:
         """Return what people should know of this answer."""
-        told = [text for text in self._request.notices if self._request.is_new(text)]
-        return [*told, self._prepared.note] if self._prepared.note else told
+        request = self._request
+        notes = [notice for notice in request.notices if request.is_new(notice)]
+        if self._prepared.note:
+            notes.append(self._prepared.note)
+        return notes
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output, and what this call cost."""
-        totals, last = self._totals, self._run_end
-        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        totals = self._totals
+        usages = totals.own_usages
+        cost = None
+        if usages:
+            facts = resolve_model(self._request.model).facts
+            cost = cost_of_run(usages, facts, (), utc_today())
         return RunDone(
-            last.ending,
-            totals.usage,
-            totals.last_usage,
-            tuple(self._transcript.output),
-            last.trace,
-            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+            ending=self._run_end.ending,
+            usage=totals.usage,
+            last_usage=totals.last_usage,
+            output=tuple(self._transcript.output),
+            trace=self._run_end.trace,
+            cost=cost,
         )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -100,8 +109,22 @@ class _Agent:
             async with aclosing(round_) as events:
                 async for event in events:
                     yield event
+            self._heed_safety_stop()
+
+    def _heed_safety_stop(self) -> None:
+        """End the run if one of its tasks was stopped: its other actions are related.
+
+        OpenAI's guide "Safety checks: misalignment monitoring" has clients stop all that
+        belongs to the request. The host does not call again either.
+        """
+        stop = self._totals.safety_stop
+        if stop is not None:
+            self._run_end = stop
+            self._continues = False
+            self.is_over = True
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Continue with the calls of an answer that waited for approvals."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -120,6 +143,7 @@ class _Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
+        """Ask the model, then run its calls."""
         self._totals.rounds += 1
         self._delegated = self._totals.delegated_usage
         self._totals.delegated_usage = None
@@ -144,6 +168,7 @@ class _Agent:
     async def _run_model(
         self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Yield the answer of the model, as a step of the round."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -156,13 +181,15 @@ class _Agent:
                 else:
                     for passed in answer.process(event):
                         yield passed
-        usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(self._run_end)
-        yield self._steps.end(step, usage=usage, failed=failed)
+        yield self._steps.end(
+            step, usage=self._run_end.usage, failed=self._run_end.ending.is_failure
+        )
 
     async def _run_calls(
         self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Decide about the calls of an answer, run ours, leave others to the host."""
         self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = answer.next_index
@@ -185,6 +212,7 @@ class _Agent:
             yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
+        """Return what happens to the calls of a round, under their tools' own names."""
         own_name = self._prepared.names.own_name
         calls = [
             {**item, "name": own_name(str(item["name"]))}
@@ -194,12 +222,14 @@ class _Agent:
         limit = self._totals.limit_error(number)
         decisions = await self._round_calls.decide(calls, limit)
         if decisions.questions or decisions.host_call_ids:
-            self.is_over = self._continues = False
+            self.is_over = False
+            self._continues = False
         return decisions
 
     def _release_held(
         self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
+        """Yield what was held back; questions take the place of the calls."""
         if not decisions.questions:
             yield from answer.held_events
             return
@@ -209,6 +239,7 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        """Return the end of a round, with the notes for later rounds."""
         usage = add_usage(self._run_end.usage, self._delegated)
         usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
@@ -218,9 +249,11 @@ class _Agent:
             "failed": self._round_calls.failed_calls(),
             "allowed": sorted(self._round_calls.new_permissions),
         }
-        items = tuple(sorted(answer.items.items()))
         return RoundEnded(
-            str(self._totals.rounds), items, notes, continues=not self.is_over
+            name=str(self._totals.rounds),
+            items=tuple(sorted(answer.items.items())),
+            notes=notes,
+            continues=not self.is_over,
         )
 
 
@@ -236,7 +269,8 @@ async def run_agent(
     ReadyForInput is the last event, unless the host has to go on first.
     """
     totals = RunTotals(request.budget)
-    agent, kind = None, "cancelled"
+    agent: _Agent | None = None
+    kind = "cancelled"
     try:
         try:
             agent = await _start_agent(request, make_provider, totals)
@@ -248,12 +282,14 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
+        if agent is not None and not agent.is_over:
+            yield ended
+            return
         text = read_answer_text(agent.answer) if agent else ""
+        notes = agent.take_notes() if agent else []
         metadata = _build_metadata(request, totals, kind)
-        over = agent is None or agent.is_over
-        notes = agent.take_notes() if agent and over else []
-        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
-            yield last
+        for event in _final_events(ended, text, metadata, notes):
+            yield event
     finally:
         if agent is None or agent.is_over:
             request.on_end(_build_metadata(request, totals, kind))
@@ -262,16 +298,20 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    """Return the agent for a request; raises ResponsesError."""
     steps = StepLog(request.log, debug=request.debug)
 
     async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
-        log, prepared = steps.begin_task(), prepare_run(task)
+        task_steps = steps.begin_task()
+        prepared = prepare_run(task)
         provider = make_provider(task, prepared)
-        agent = _Agent(task, prepared, provider, task_totals, log)
+        agent = _Agent(task, prepared, provider, task_totals, task_steps)
         async with aclosing(agent.run()) as events:
             async for event in events:
                 steps.report(event)
         ending = agent.build_run_end().ending
+        if ending.code == MISALIGNMENT:  # its words are for people, not for a model
+            return tool_error("the task was stopped.")
         if ending.is_failure:
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
@@ -282,7 +322,7 @@ async def _start_agent(
         tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
-    prepared = await run_work(size, lambda: prepare_run(request))
+    prepared = await run_work(size, partial(prepare_run, request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
     provider = make_provider(request, prepared)
@@ -292,11 +332,13 @@ async def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
+    """Yield what ends an answer that is complete."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
-    yield from map(Status, notes)  # the page shows the last line of all
+    for note in notes:  # the page shows the last line of all
+        yield Status(note)
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
@@ -305,7 +347,16 @@ def _final_events(
 def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
-    model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
-    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
-    return RunMetadata(request.strategy, model.id, ending, *used)
+    """Return what an answer took; the price is 0 if it is unknown."""
+    model = resolve_model(request.model)
+    price = cost_of_run(totals.usages, model.facts, (), utc_today())
+    return RunMetadata(
+        strategy=request.strategy,
+        model=model.id,
+        ending=ending,
+        rounds=totals.rounds,
+        tool_calls=totals.calls,
+        latency=totals.seconds,
+        price=price or 0.0,
+        usage=totals.total_usage,
+    )

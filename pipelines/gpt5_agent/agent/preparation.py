@@ -104,6 +104,18 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     )
 
 
+def is_as_valves_say(request: AgentRequest, prepared: PreparedRun) -> bool:
+    """Say whether a request has only what the administrator's valves set.
+
+    Tools are those of the chat; what a caller may set is in the body.
+    """
+    sent = prepared.request
+    body = {"temperature": request.persona.guide.temperature}
+    text = sent.instructions or ""
+    built = build_request(prepared.model, text, sent.input, body, request.settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
 def _resolve_calling_model(name: str) -> ResolvedModel:
     """Return a model that can call functions; raises InvalidRequest."""
     model = resolve_model(name)

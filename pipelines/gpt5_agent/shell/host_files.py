@@ -1,16 +1,16 @@
 """Files of Open WebUI, over its API.
 
-An uploaded file belongs to the owner of the key. Open WebUI lets another user read it
-if a note of the file's owner names it and is shared with that user
-(docs/reference/open-webui.md, "Events and stored files"). Open WebUI does not check
-which files a question names, and the key may read everybody's: only the user's own are
-read.
+An uploaded file belongs to the owner of the key, usually an administrator; nothing sets
+another owner (docs/reference/open-webui.md, "Events and stored files"). What a user's
+Python wrote must not lie in an administrator's account, so a file of anybody else is
+removed at once. Open WebUI does not check which files a question names, and the key may
+read everybody's: only the user's own are read.
 """
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
@@ -24,6 +24,10 @@ _CONNECT_SECONDS = 10.0
 _ANSWER_SECONDS = 30.0
 """Of one request, from its connection to the last byte of its answer."""
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
+_NOT_THE_USERS = (
+    "A file has to belong to the person who asks, and OPEN_WEBUI_API_KEY is the key of "
+    "another account."
+)
 
 
 class HostFiles:
@@ -60,20 +64,23 @@ class HostFiles:
             return str(failed)
 
     async def store(self, name: str, content: bytes) -> str:
-        """Store a file that the user can open, return its path.
+        """Store a file of the user, return its path.
 
         Its type is that of its ending: no type that a tool claims is used. Raises
-        HostFileError.
+        HostFileError, also if the key is not the user's own.
         """
         name, media_type = stored_name(name)
         boundary = token_hex(16)
         body = _build_form(name, media_type, content, boundary)
         form_type = f"multipart/form-data; boundary={boundary}"
         row = await self._call_json("POST", "files/?process=false", body, form_type)
-        path = f"/api/v1/files/{row.get('id')}/content"
         if row.get("user_id") != self._user_id:
-            await self._share(str(row.get("id")), name, path)
-        return path
+            # Without an index of the file, the host removes it and answers HTTP 400
+            # (0.12.4, routers/files.py, `delete_file_by_id`).
+            with suppress(HostFileError):
+                await self._call("DELETE", f"files/{row.get('id')}")
+            raise HostFileError(_NOT_THE_USERS)
+        return f"/api/v1/files/{row.get('id')}/content"
 
     async def aclose(self) -> None:
         """Close the session."""
@@ -81,28 +88,6 @@ class HostFiles:
         self._session = None
         if session is not None:
             await session.close()
-
-    async def _share(self, file_id: str, name: str, path: str) -> None:
-        """Let the user read a file of the key's owner, by a note that names it."""
-        grant = {
-            "principal_type": "user",
-            "principal_id": self._user_id,
-            "permission": "read",
-        }
-        note = {
-            "title": name,
-            "data": {
-                "content": {"md": f"Open it: {path}"},
-                "files": [{"type": "file", "id": file_id}],
-            },
-            "access_grants": [grant],
-        }
-        created = await self._call_json(
-            "POST", "notes/create", json.dumps(note).encode()
-        )
-        # The host silently drops grants that the owner of the key may not give.
-        if not created.get("access_grants"):
-            raise HostFileError("The owner of OPEN_WEBUI_API_KEY may not share notes.")
 
     async def _call_json(
         self,

@@ -115,6 +115,7 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
+    """Return where the key lies: beside the pipelines, where no request reaches it."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 

@@ -35,7 +35,6 @@ from openai_responses.json_input import (
     parse_string_map,
 )
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import (
     ApprovalRules,
     Approver,
@@ -44,8 +43,10 @@ from openai_responses.loop.tools import (
     read_timeouts,
 )
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from owui_chat.file_names import shorten_name
 
@@ -166,6 +167,7 @@ class AgentInput(NamedTuple):
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
 
     def choose_text(self, key: str, default: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -211,6 +213,8 @@ def build_agent_request(
         log=log.line,
         debug=valves.DEBUG,
         on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
     )
 
 

@@ -161,9 +161,9 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of the account of Open WebUI that owns files which tools make, "
-        "and, if it is an administrator's, reads attached ones. Example: "
-        "`env:OPEN_WEBUI_API_KEY`.",
+        description="Key of an account of Open WebUI. Files of tools are stored for its "
+        "owner alone; an administrator's key reads the attached files of everybody. "
+        "Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
@@ -253,6 +253,7 @@ class Valves(BaseModel):
     def _repair_value(
         cls, value: Any, validate: ValidatorFunctionWrapHandler, about: ValidationInfo
     ) -> Any:
+        """Return a value that is valid, whatever was stored."""
         name = str(about.field_name)
         default = cls.model_fields[name].default
         if name in _VALVE_RANGES:
@@ -267,14 +268,17 @@ class Valves(BaseModel):
         self, serialize: SerializerFunctionWrapHandler
     ) -> dict[str, Any]:
         """Give an unset text as null: Open WebUI's page saves no empty field."""
-        return {name: None if v == "" else v for name, v in serialize(self).items()}
+        values = serialize(self)
+        return {name: None if value == "" else value for name, value in values.items()}
 
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
+        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
+        """Return headers with their values in a form that may be shown."""
         return seal_values(value)

@@ -22,7 +22,6 @@ from gpt5_agent.events import (
     StepEnded,
     StepStarted,
     ToolCallRequested,
-    plural,
 )
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
@@ -36,6 +35,7 @@ from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
+from owui_chat.wording import plural
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",

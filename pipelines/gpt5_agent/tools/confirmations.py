@@ -80,7 +80,9 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_ALLOW = "Allow"
+_ALLOW_CHAT = "Allow for this chat"
+_DENY = "Deny"
 _MAX_COVERAGE_CHARACTERS = 240
 """Of a longer description the host shows the beginning, as if it were all."""
 

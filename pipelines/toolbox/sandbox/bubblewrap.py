@@ -224,6 +224,7 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
+    """Lend the two ends of a pipe: the one to read, the one to write."""
     ends = os.pipe()
     try:
         yield ends
@@ -234,6 +235,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
+    """Lend a descriptor from which bubblewrap reads the filter of system calls."""
     program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
@@ -272,11 +274,18 @@ _X32_CALL_BIT = 0x40000000
 """x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
-_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+# linux/bpf_common.h: load a word; jump if equal, if at least; return.
+_LOAD = 0x20
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
+# linux/seccomp.h: offsets in seccomp_data, then what a filter returns.
+_CALL_NUMBER = 0
+_ARCHITECTURE = 4
+_FIRST_ARGUMENT = 16
+_KILL = 0x80000000
+_REFUSE = 0x00050000 | errno.EPERM
+_PASS = 0x7FFF0000
 
 
 def _build_seccomp_filter(machine: str) -> bytes:

@@ -12,6 +12,7 @@ import signal
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from subprocess import Popen
 from threading import Thread
 from typing import IO, Any
@@ -53,14 +54,15 @@ class ChildProcess:
 
     async def connect(self) -> None:
         """Open the pipes; if that fails or is cancelled, end the process."""
-        given = self._process
-        pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
+        process = self._process
+        all_pipes = (process.stdin, process.stdout, process.stderr)
+        pipes = [pipe for pipe in all_pipes if pipe]  # those that are not yet opened
         try:
-            if given.stdin:
+            if process.stdin:
                 self.stdin = await self._open_writer(pipes.pop(0))
-            if given.stdout:
+            if process.stdout:
                 self.stdout = await self._open_reader(pipes.pop(0))
-            if given.stderr:
+            if process.stderr:
                 self.stderr = await self._open_reader(pipes.pop(0))
         except BaseException:
             self.kill_group()
@@ -71,22 +73,25 @@ class ChildProcess:
             raise
 
     def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wait in a thread until the process has ended."""
         self._process.wait()
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(self._ended.set)
 
     async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        """Return a stream of what the process writes into a pipe."""
         reader = StreamReader()
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: StreamReaderProtocol(reader), pipe
+            partial(StreamReaderProtocol, reader), pipe
         )
         self._opened.append(transport)
         return reader
 
     async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        """Return a stream to what the process reads from a pipe."""
         loop = asyncio.get_running_loop()
         transport, protocol = await loop.connect_write_pipe(
-            lambda: StreamReaderProtocol(StreamReader()), pipe
+            partial(StreamReaderProtocol, StreamReader()), pipe
         )
         self._opened.append(transport)
         return StreamWriter(transport, protocol, None, loop)

@@ -37,7 +37,9 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+NO_MODULE = (
+    "An administrator can add packages to the folder `wheels` of SANDBOX_OPTIONS."
+)
 NO_SPACE = "Remove files, or let an administrator raise `disk_mb` in SANDBOX_OPTIONS."
 Stamp = tuple[int, int, int]
 
@@ -49,16 +51,16 @@ class Refused(Exception):
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         if kind == "folder":
-            os.mkdir(place)
+            os.mkdir(full_path)
         elif kind == "link":
-            os.symlink(rest, place)
+            os.symlink(rest, full_path)
         else:
-            with open(place, "wb") as file:
+            with open(full_path, "wb") as file:
                 copy(source, file, rest)
-            os.chmod(place, mode)
-            stamps[path] = stamp(os.lstat(place))
+            os.chmod(full_path, mode)
+            stamps[path] = stamp(os.lstat(full_path))
     return stamps
 
 
@@ -102,16 +104,16 @@ class Survey:
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place = os.path.join(WORK, path)
+        full_path = os.path.join(WORK, path)
         kind = kind_of(status)
         if kind == "folder":
             self.manifest.append((kind, path, 0, 0))
         elif kind == "link":
-            self.manifest.append((kind, path, 0, os.readlink(place)))
+            self.manifest.append((kind, path, 0, os.readlink(full_path)))
         elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
-            os.chmod(place, mode)
+            os.chmod(full_path, mode)
             self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
@@ -150,11 +152,11 @@ def encode_line(value: object) -> bytes:
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
-    place = os.path.normpath(os.path.join(WORK, path))
+    full_path = os.path.normpath(os.path.join(WORK, path))
     if follow:
-        real = os.path.realpath(place)
+        real = os.path.realpath(full_path)
     else:  # the link itself is meant
-        folder, name = os.path.split(place)
+        folder, name = os.path.split(full_path)
         real = os.path.join(os.path.realpath(folder), name)
     if os.path.commonpath((WORK, real)) != WORK:
         raise Refused(f"{path!r} is not in the workspace.")
@@ -177,8 +179,8 @@ def list_folder(request: dict) -> dict:
 
 def read_file(request: dict) -> dict:
     limit = request["limits"]["output"]
-    place = resolve_path(request["path"])
-    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+    full_path = resolve_path(request["path"])
+    with open(full_path, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
     whole = size <= limit
@@ -187,15 +189,15 @@ def read_file(request: dict) -> dict:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        return {"given": os.path.relpath(place, WORK), "size": size}
+        return {"given": os.path.relpath(full_path, WORK), "size": size}
     return {"text": text, "whole": whole, "size": size}
 
 
 def write_file(request: dict) -> dict:
-    place = resolve_path(request["path"])
-    os.makedirs(os.path.dirname(place), exist_ok=True)
+    full_path = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(full_path), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
-    with open(place, "wb") as file:
+    with open(full_path, "wb") as file:
         file.write(content)
     return {"done": f"Wrote {len(content)} bytes."}
 
@@ -212,22 +214,22 @@ def make_folder(request: dict) -> dict:
 
 
 def remove(request: dict) -> dict:
-    place = resolve_path(request["path"], follow=False)
-    if place == WORK:
+    full_path = resolve_path(request["path"], follow=False)
+    if full_path == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
-    if os.path.isdir(place) and not os.path.islink(place):
-        remove_folder(place)
+    if os.path.isdir(full_path) and not os.path.islink(full_path):
+        remove_folder(full_path)
     else:
-        os.remove(place)
+        os.remove(full_path)
     return {"done": "Removed."}
 
 
 def remove_folder(folder: str) -> None:
-    for place, folders, files in os.walk(folder, topdown=False):
+    for parent, folders, files in os.walk(folder, topdown=False):
         for name in files:
-            os.remove(os.path.join(place, name))
+            os.remove(os.path.join(parent, name))
         for name in folders:
-            inner = os.path.join(place, name)
+            inner = os.path.join(parent, name)
             if os.path.islink(inner):
                 os.remove(inner)
             else:

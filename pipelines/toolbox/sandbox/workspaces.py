@@ -140,6 +140,7 @@ class Workspace:
         return files
 
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
+        """Copy one file that a run wrote to a path of its own."""
         path = self._new_path()
         _copy_slice(part, spool, path)
         name = printable_name(part.name)
@@ -151,6 +152,7 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
+        """Remove files that were handed out, until the others have room."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk or len(sizes) > _MAX_REMEMBERED_FILES:
             sizes.pop(0)

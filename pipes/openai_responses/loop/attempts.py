@@ -19,14 +19,18 @@ from typing import Any, NamedTuple
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
     CUT,
+    FLEX_UNAVAILABLE,
     UNREADABLE,
     Ending,
     ending_of_exception,
     failure_status,
+    is_final,
+    notice_text,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     AnswerTooLarge,
+    ApiError,
     ApiRefused,
     Failure,
     MalformedEvent,
@@ -34,8 +38,14 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.items import Item, has_text, is_reasoning, item_type
-from openai_responses.json_input import as_mapping, as_text, json_weight
+from openai_responses.items import (
+    Item,
+    find_call_ids,
+    has_text,
+    is_reasoning,
+    item_type,
+)
+from openai_responses.json_input import JsonObject, as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
@@ -44,17 +54,13 @@ from openai_responses.loop.events import (
     Status,
     Trace,
 )
-from openai_responses.loop.recovery import (
-    RetryPolicy,
-    find_repair,
-    last_repair,
-    named_place,
-    retry_wait,
-)
 from openai_responses.loop.response import ResponseState
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
+from openai_responses.repairs.finding import find_repair, last_repair, may_be_repaired
+from openai_responses.repairs.refusal import named_subject
 from openai_responses.requests.build import ResponsesRequest, strict_payload
+from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
     Connections,
@@ -86,7 +92,8 @@ class Limits(NamedTuple):
     `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
     true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing.
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
     """
 
     join_seconds: float = 0.05
@@ -97,6 +104,7 @@ class Limits(NamedTuple):
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    flex_falls_back: bool = False
 
 
 class Attempts:
@@ -111,6 +119,7 @@ class Attempts:
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -120,10 +129,11 @@ class Attempts:
         The items of the response are numbered from `first_index`.
         """
         self.request = request
+        self._call_ids |= find_call_ids(request.input)
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
-            self.response = ResponseState(first_index)
+            self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
             self.has_shown = self._thinks = False
             held: list[RunEvent] = []
@@ -188,7 +198,15 @@ class Attempts:
                 ending = ending_of_exception(self.error, has_begun)
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
-        return ending._replace(sentence=sentence)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
 
     @property
     def trace(self) -> Trace:
@@ -196,7 +214,10 @@ class Attempts:
         error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
-        return trace._replace(subject=named_place(self.request, trace.error))
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
@@ -212,25 +233,51 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        limits, fraction = self.limits.retries, random_fraction()
-        wait = retry_wait(limits, self._retries, failure, fraction)
-        found = find_repair(self.request, failure, self._repaired)
-        if not found and wait is None:
-            found = last_repair(self.request, failure)
-        if found and found.repair:
-            place = named_place(self.request, failure.error)
-            self._repaired += 1
-            repairs = (*self.request.repairs, found.repair)
-            self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = f"{place} {failure.error.message}".strip()
-            return found._replace(reason=reason), 0.0
-        if wait is None:
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
             return None, 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
 
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -394,12 +441,8 @@ async def _stream_response(
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
             response = await answer.response_object()
-            if background is not None:
-                background.note(response)
-            status = str(response.get("status") or "completed")
-            if status not in ("queued", "in_progress"):
-                for event in state.feed(FinalResponse(status, response)):
-                    yield event
+            for event in _whole_events(response, state, background):
+                yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -418,7 +461,38 @@ async def _stream_response(
             if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
-        await answer.drain()
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
 
 
 def _batch_events(

@@ -12,7 +12,7 @@ from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Usage
-from openai_responses.requests.repairs import Repair
+from openai_responses.repairs.finding import Trial
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
@@ -40,15 +40,11 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
-    would be refused as well, `is_named` whether the server itself named the cause: its
-    words may be the user's. `reason` is for the log.
+    `trial` is what was changed after a refusal. `reason` is for the log.
     """
 
     sentence: str
-    repair: Repair | None = None
-    is_lasting: bool = True
-    is_named: bool = False
+    trial: Trial | None = None
     reason: str = ""
 
 

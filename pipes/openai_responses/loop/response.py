@@ -23,13 +23,21 @@ event can be about it: the type is the same, and it is open or the event has no 
 item of the final snapshot is found by its ids, else it is the first of its type that no
 other item of the snapshot is. Items are numbered as they come: other servers leave
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-opens when it ends, with an id of ours.
+opens when it ends, with an id of ours. Some servers number the calls of each response
+anew; such a call leaves here under an id that no earlier response has.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Literal
 
-from openai_responses.clock import new_ulid
 from openai_responses.endings import (
     COMPLETED,
     Ending,
@@ -42,6 +50,7 @@ from openai_responses.items import (
     Item,
     TextPlace,
     content_parts,
+    distinct_call_id,
     is_call,
     item_texts,
     item_type,
@@ -62,18 +71,22 @@ from openai_responses.transport.stream import (
     TextDelta,
     TextDone,
 )
+from openai_responses.ulid import new_ulid
 
 
 class ResponseState:
     """One response, from its first event to its last.
 
     `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
-    def __init__(self, first_index: int = 0) -> None:
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
         """Number items from `first_index` on.
 
-        Items are noted as they were announced; `_latest` has places by `output_index`.
+        `taken_call_ids` are those of the calls of earlier responses.
         """
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -82,6 +95,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
@@ -98,7 +113,7 @@ class ResponseState:
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
-        return [] if self.ending else self._take(event)
+        return self._take_reason(event) if self.ending else self._take(event)
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
@@ -117,10 +132,31 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = self.trace._replace(error=event.error)
-                self.ending = ending_of_failure("error", event.error)
-                self.refusal = event.error
+                self._fail("error", event.error)
         return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -158,7 +194,8 @@ class ResponseState:
         self._open[place] = GrowingParts()
         self._ids.update(dict.fromkeys(ids, place))
         self._latest[index] = place
-        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -205,8 +242,27 @@ class ResponseState:
         rests = self._open.pop(place).end_item(list(item_texts(item)))
         events += self._deltas(place, rests)
         self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
         self, place: int, rests: Iterable[tuple[TextPlace, str]]
@@ -218,16 +274,16 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        error = read_api_error(response.get("error"))
-        self.ending = _ending_of(event.status, response, error)
-        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=error,
             removed=_removals(response.get("input_transformations")),
             response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
@@ -245,6 +301,7 @@ class ResponseState:
             yield others.pop() if found is None and others else found, item
 
 
+_REFUSED_TWICE = ("error", "failed")
 _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 """An `output_index` that no event has."""
@@ -282,13 +339,11 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
-    """Return how a response ended.
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
 
     Another client cancelled it: after our own cancellation no answer is read.
     """
-    if status == "failed":
-        return ending_of_failure("failed", error)
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED

@@ -37,7 +37,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
 _CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_IS_REPEATED = "was not run: the same call_id came twice in this response."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -89,7 +89,6 @@ class _Answers:
         self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
-        self._seen: set[str] = set()
 
     async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
@@ -127,8 +126,8 @@ class _Answers:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
+        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _IS_REPEATED):
             yield event
         left = 0 if is_over else toolset.most_calls - self._calls_run
         async with aclosing(run_calls(new[:left], toolset)) as results:
@@ -152,14 +151,6 @@ class _Answers:
             request = request.model_copy(update={"tool_choice": "none"})
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        """Return the calls of a response, apart from those of an earlier `call_id`."""
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            found[call["call_id"] in self._seen].append(call)
-            self._seen.add(call["call_id"])
-        return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -189,6 +180,19 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+    """Return the calls of a response, and apart those with the id of one before."""
+    first: dict[str, Item] = {}
+    repeated: list[Item] = []
+    for call in calls:
+        call_id = call["call_id"]
+        if call_id in first:
+            repeated.append(call)
+        else:
+            first[call_id] = call
+    return list(first.values()), repeated
 
 
 def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:

@@ -15,22 +15,29 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
+from openai_responses.appended import APPENDED, lower_payload
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, item_type, message_text, tool_kind
+from openai_responses.items import (
+    Item,
+    item_type,
+    json_digest,
+    message_text,
+    tool_kind,
+)
 from openai_responses.json_input import JsonObject, clamp_number
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.repairs.refusal import SentRequest
+from openai_responses.repairs.request_repairs import (
+    Repair,
+    repair_request,
+    sent_request,
+)
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
     CALLERS_KEYS,
     parameter_error,
     read_parameters,
-)
-from openai_responses.requests.repairs import (
-    APPENDED,
-    Repair,
-    json_digest,
-    lower_payload,
-    repair_payload,
+    with_known_keys,
 )
 from openai_responses.requests.tools import fit_calls
 
@@ -52,7 +59,12 @@ class ResponsesRequest(BaseModel):
     """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        arbitrary_types_allowed=True,  # repairs are no models
+    )
 
     model: str
     input: SkipValidation[list[Item]]  # it may be very large
@@ -87,13 +99,17 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        fields["input"] = self.items()
-        return repair_payload(fields, self.repairs) if self.repairs else fields
+        return repair_request(self._unrepaired(), self.repairs)
 
-    def items(self) -> list[Item]:
-        """Return the input with names and ids of calls that the API accepts."""
-        return fit_calls(self.input)
+    def sent(self) -> SentRequest:
+        """Return what is sent, with a name of each item."""
+        return sent_request(self._unrepaired(), self.repairs)
+
+    def _unrepaired(self) -> dict[str, Any]:
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        # Names and ids of calls become what the API accepts.
+        fields["input"] = fit_calls(self.input)
+        return fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -171,7 +187,7 @@ def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str 
 
 def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
-    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
+    kept = {k: with_known_keys(k, given[k]) for k in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
@@ -206,14 +222,15 @@ def _reasoning(
         "mode": model.pro and "pro",
     }
     chosen = {name: value for name, value in ours.items() if value}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    own = with_known_keys("reasoning", given["reasoning"])
+    own.pop("effort", None)
     return {**chosen, **own} or None
 
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
-    own = dict(given["text"])
+    own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity

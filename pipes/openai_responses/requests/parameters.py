@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
@@ -34,6 +34,47 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 """What a caller does not set, and why (docs/parameters.md)."""
+
+_KeyTree = Mapping[str, Any]
+"""The keys of an object, each with those of its value; none where any value passes."""
+
+_ANY: _KeyTree = {}
+_MODE: _KeyTree = {"mode": _ANY}
+_CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
+_KNOWN_KEYS: Mapping[str, _KeyTree] = {
+    "access_programs": {"cyber": _ANY},
+    "context_management": {"type": _ANY, "compact_threshold": _ANY},
+    "image": {"context_compression": _ANY},
+    "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
+    "prompt_cache_options": {
+        "comparison_response_id": _ANY,
+        "mode": _ANY,
+        "prewarm": _ANY,
+        "ttl": _ANY,
+    },
+    "reasoning": {"context": _ANY, "effort": _ANY, "mode": _ANY, "summary": _ANY},
+    "text": {"format": _ANY, "verbosity": _ANY},
+    "tool_choice": {**_CHOSEN_TOOL, "mode": _ANY, "tools": _CHOSEN_TOOL},
+}
+"""The keys that the API has inside of its parameters (types of openai-python 3.54.0).
+
+No other key leaves: the API quotes an unknown one in its refusal, so whoever writes a
+key would write a part of what is read to repair the request.
+"""
+
+
+def with_known_keys(name: str, value: object) -> Any:
+    """Return the value of a parameter without keys that the API does not have."""
+    return _only_keys(value, _KNOWN_KEYS.get(name, _ANY))
+
+
+def _only_keys(value: object, known: _KeyTree) -> Any:
+    if isinstance(value, list):
+        return [_only_keys(row, known) for row in value]
+    if not known or not isinstance(value, Mapping):
+        return value
+    return {key: _only_keys(value[key], known[key]) for key in value if key in known}
+
 
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -13,6 +13,7 @@ from openai_responses.items import (
     content_parts,
     is_call,
     item_type,
+    tool_name,
 )
 from openai_responses.json_input import (
     JsonBudget,
@@ -27,7 +28,6 @@ from openai_responses.requests.json_schema import (
     MAX_STRICT_WORK,
     function_parameters,
 )
-from openai_responses.requests.repairs import tool_name
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -111,10 +111,10 @@ def _spelling(name: str) -> str:
 def fit_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with calls in the form that the API takes.
 
-    A call may name a namespace, and the API refuses one that it does not know. Models
-    give calls of tools that an item added the tool's name as their namespace, which goes
-    back with them. Any other one is of an earlier answer: tools lay in namespaces once,
-    and are now declared without.
+    A tool that an item added lies in a namespace of its own name, so its calls go back
+    with that namespace. gpt-5.4 names it in the call; gpt-5.6 and gpt-6 leave it out, and
+    accepted is the call with it (recordings of pydantic-ai). Any other namespace is of
+    an earlier answer: tools lay in namespaces once, and are now declared without.
     """
     added = {
         as_text(tool.get("name"))
@@ -122,17 +122,19 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
         if item_type(item) == ADDED_TOOLS
         for tool in content_parts(item.get("tools"))
     }
-    return [clean_call(_without_old_namespace(item, added)) for item in items]
+    return [clean_call(_with_own_namespace(item, added)) for item in items]
 
 
-def _without_old_namespace(item: Item, added: Collection[str]) -> Item:
-    """Return an item without a namespace that is not among the `added` tools."""
-    if "namespace" not in item or not is_call(item):
+def _with_own_namespace(item: Item, added: Collection[str]) -> Item:
+    """Return a call of an `added` tool with its namespace, any other call without one."""
+    if not is_call(item):
         return item
-    namespace = as_text(item["namespace"])
-    if namespace and namespace in added:
+    name = as_text(item.get("name"))
+    namespace = name if name in added else None
+    if item.get("namespace") == namespace:
         return item
-    return {key: value for key, value in item.items() if key != "namespace"}
+    kept = {key: value for key, value in item.items() if key != "namespace"}
+    return {**kept, "namespace": namespace} if namespace else kept
 
 
 def clean_call(item: Item) -> Item:
@@ -155,6 +157,9 @@ CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "output_schema")
+_KEYS_OF_CUSTOM = ("name", "description", "allowed_callers", "async")
+_KEYS_OF_FORMAT = ("type", "definition", "syntax")
+"""No other key of a caller's tool leaves: a refusal would quote it."""
 
 
 _MOST_OF_TOOLS = 500_000
@@ -258,9 +263,8 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
         )
     if kind == "function":
         return _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+    known = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
+    return {**known, **_custom_format(flat), "type": kind}
 
 
 def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
@@ -275,11 +279,14 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: JsonObject) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
+def _custom_format(custom: JsonObject) -> Item:
+    """Return the `format` of a custom tool; Chat Completions nests the grammar."""
+    given = as_mapping(custom.get("format"))
+    grammar = given.get("grammar")
+    if isinstance(grammar, Mapping):
+        given = {"type": "grammar", **grammar}
+    known = {key: given[key] for key in _KEYS_OF_FORMAT if key in given}
+    return {"format": known} if known else {}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:

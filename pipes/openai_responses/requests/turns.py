@@ -13,10 +13,10 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from openai_responses.appended import APPENDED, declared_tools, lower_payload
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
 from openai_responses.json_input import as_mapping
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
-from openai_responses.requests.repairs import APPENDED, declared_tools, lower_payload
 from openai_responses.requests.tools import tool_identity
 
 _LONGEST_TURN = 200_000

@@ -298,12 +298,18 @@ class _HttpResponse:
             if not transport.is_closing():
                 transport.resume_reading()
 
-    async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
+    async def drain(self) -> bytes:
+        """Read the rest after the last event, so that the connection can be reused.
+
+        Returns its beginning: a refused stream may tell its reason there.
+        """
+        rest = bytearray()
         with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
-                async for _ in self._response.content.iter_any():
-                    pass
+                async for chunk in self._response.content.iter_any():
+                    if len(rest) < _MAX_ERROR_BODY:
+                        rest += chunk
+        return bytes(rest)
 
     async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""

@@ -18,7 +18,8 @@ stored, the last one gets them all.
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, islice
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
@@ -47,15 +48,20 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 def _image_type(content: bytes) -> str:
     """Return the media type of a picture; empty if the API cannot read it."""
-    found = _SIGNATURE.match(content)
-    moves = found and found["gif"] and content.count(_GIF_FRAME) > 1
-    return f"image/{found.lastgroup}" if found and not moves else ""
+    signature = _SIGNATURE.match(content)
+    if signature is None:
+        return ""
+    if signature["gif"] and content.count(_GIF_FRAME) > 1:
+        return ""  # it moves
+    return f"image/{signature.lastgroup}"
 
 
 def image_data_url(content: bytes) -> str:
     """Return a picture as a data URL; empty if the API cannot read it."""
-    kind = _image_type(content)
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
+    media_type = _image_type(content)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
 def _readable_url(url: str) -> str:
@@ -66,19 +72,23 @@ def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
     label, _, payload = url.partition(";base64,")
-    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
-    kind = _encoded_type(payload) if is_held else ""
-    return f"data:{kind};base64,{payload}" if kind else ""
+    if label[:5].lower() != "data:" or len(url) > _LONGEST_URL:
+        return ""
+    media_type = _encoded_type(payload)
+    if not media_type:
+        return ""
+    return f"data:{media_type};base64,{payload}"
 
 
 def _encoded_type(payload: str) -> str:
     """Return the media type of a picture in base64; a GIF is read completely."""
     try:
-        kind = _image_type(base64.b64decode(payload[:_HEAD]))
-        is_gif = kind == "image/gif"
-        return _image_type(base64.b64decode(payload)) if is_gif else kind
+        media_type = _image_type(base64.b64decode(payload[:_HEAD]))
+        if media_type == "image/gif":
+            return _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
+    return media_type
 
 
 PDF_TYPE = "application/pdf"
@@ -112,14 +122,17 @@ def document_type(name: str, declared: str) -> str:
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
-    kind = declared.partition(";")[0].strip().lower()
-    is_read = kind in _DOCUMENT_TYPES.values() or kind.startswith("text/")
-    return _DOCUMENT_TYPES.get(suffix) or (kind if is_read else "")
+    if suffix in _DOCUMENT_TYPES:
+        return _DOCUMENT_TYPES[suffix]
+    media_type = declared.partition(";")[0].strip().lower()
+    if media_type in _DOCUMENT_TYPES.values() or media_type.startswith("text/"):
+        return media_type
+    return ""
 
 
-def document_part(name: str, kind: str, content: bytes) -> Item:
+def document_part(name: str, media_type: str, content: bytes) -> Item:
     """Return a document as a part of a content."""
-    url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
     return {"type": "input_file", "filename": name, "file_data": url}
 
 
@@ -143,11 +156,11 @@ _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
 """A picture of 50 MB in base64: the limit is an assumption."""
-_MOST_PICTURES = 1500
-_LARGEST_INPUT = 512_000_000
+_MAX_PICTURES = 1500
+_MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
-    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
 
@@ -159,31 +172,35 @@ def attach_files(
     `rows` are the messages of the chat's row. Without a row only the files of the last
     message are known as such; all others are put at the first one.
     """
-    result, users = list(parts), user_messages(parts)
-    files = {
-        place: _read_attachments(part.stored.row.get("files"))
-        for place, part in users.items()
-        if part.stored and rows
-    }
-    if users and not rows:
+    users = user_messages(parts)
+    files: dict[int, list[Attachment]] = {}
+    if rows:
+        for position, user in users.items():
+            if user.stored:
+                files[position] = _read_attachments(user.stored.row.get("files"))
+    elif users:
         own, others = _files_without_row(metadata)
-        first, last = min(users), max(users)
-        files = {last: own, first: others + (own if first == last else [])}
-    for place, attachments in files.items():
-        result[place] = users[place]._replace(attachments=attachments)
+        files[max(users)] = own
+        files[min(users)] = [*others, *files.get(min(users), [])]
+    result = list(parts)
+    for position, attachments in files.items():
+        result[position] = users[position]._replace(attachments=attachments)
     return result
 
 
 def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
-    found = list[Attachment]()
+    attachments: list[Attachment] = []
     for row in content_parts(files):
-        kind, content_type = row.get("type"), str(row.get("content_type") or "")
-        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
-            is_image = kind == "image" or content_type.startswith("image/")
+        kind = row.get("type")
+        is_usable = kind in ("file", "image") and row.get("id")
+        if is_usable and not row.get("knowledge"):
             name = shorten_name(str(row.get("name") or ""))
-            found.append(Attachment(str(row["id"]), name, content_type, is_image))
-    return found
+            content_type = str(row.get("content_type") or "")
+            is_image = kind == "image" or content_type.startswith("image/")
+            attachment = Attachment(str(row["id"]), name, content_type, is_image)
+            attachments.append(attachment)
+    return attachments
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -193,14 +210,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    return [
-        (
-            _with_readable(part, scale, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    resolved: list[ChatPart] = []
+    for position, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            is_asked = position == question
+            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
+        else:
+            resolved.append(part)
+    return resolved
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -208,13 +225,16 @@ def drawing_notice(parts: Sequence[ChatPart]) -> str:
     asked = user_messages(parts).get(question_index(parts))
     files = asked.attachments if asked else ()
     names = [f.name for f in files if f.content_type.startswith("image/svg")]
-    return _DRAWING.format(", ".join(names)) if names else ""
+    if not names:
+        return ""
+    return _DRAWING.format(", ".join(names))
 
 
 def image_length(part: ChatPart) -> int:
     """Return the length of the data URLs of a message."""
-    parts = part.content if isinstance(part, UserMessage) else ()
-    return sum(len(str(one.get("image_url"))) for one in parts)
+    if not isinstance(part, UserMessage):
+        return 0
+    return sum(len(str(row.get("image_url"))) for row in part.content)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -222,43 +242,69 @@ def question_index(parts: Sequence[ChatPart]) -> int:
     return max(user_messages(parts), default=-1)
 
 
-def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the note that replaces it in an earlier message."""
-    if not isinstance(found, str):
-        return found
+def part_or_note(part: Item | str, *, is_asked: bool) -> Item:
+    """Return a part, or the note that replaces it in an earlier message.
+
+    A text says why there is no part; for the message that is asked it is raised, as
+    InvalidRequest.
+    """
+    if not isinstance(part, str):
+        return part
     if is_asked:
-        raise InvalidRequest(found)
-    return {"type": "input_text", "text": f"[{found}]"}
+        raise InvalidRequest(part)
+    return {"type": "input_text", "text": f"[{part}]"}
 
 
 def fit_input(items: Sequence[Item]) -> list[Item]:
     """Return `items` with a note for each of the oldest pictures and files that are too
     many for a request.
     """
-    left = [_MOST_PICTURES, _LARGEST_INPUT]
-    return [_fit_item(item, left) for item in reversed(items)][::-1]
+    room = _Room()
+    newest_first = [_fit_item(item, room) for item in reversed(items)]
+    return newest_first[::-1]
 
 
-def _fit_item(item: Item, left: list[int]) -> Item:
+@dataclass
+class _Room:
+    """What a request can still take: pictures, and characters of pictures and files."""
+
+    pictures: int = _MAX_PICTURES
+    characters: int = _MAX_INPUT_CHARACTERS
+
+    def take(self, content: str, *, is_picture: bool) -> bool:
+        """Take the room that a part needs; say whether there was enough.
+
+        What is too much also takes its room: nothing older is sent in its place.
+        """
+        self.characters -= len(content)
+        if is_picture:
+            self.pictures -= 1
+        return self.pictures >= 0 and self.characters >= 0
+
+
+def _fit_item(item: Item, room: _Room) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list) or not any(map(_held_file, rows)):
+    if not isinstance(rows, list) or not any(_file_content(row) for row in rows):
         return item
-    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+    newest_first = [_fit_part(part, room) for part in reversed(rows)]
+    return {**item, key: newest_first[::-1]}
 
 
-def _held_file(part: Any) -> Any:
+def _file_content(part: Any) -> str:
+    """Return the picture or file that a part holds, as a data URL; empty for none."""
     if not isinstance(part, dict):
-        return None
-    return part.get("image_url") or part.get("file_data")
+        return ""
+    return str(part.get("image_url") or part.get("file_data") or "")
 
 
-def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := _held_file(part)):
+def _fit_part(part: Item, room: _Room) -> Item:
+    content = _file_content(part)
+    if not content:
         return part
-    left[0] -= item_type(part) == "input_image"
-    left[1] -= len(str(held))
-    return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
+    if room.take(content, is_picture=item_type(part) == "input_image"):
+        return part
+    return {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -268,36 +314,51 @@ def _files_without_row(
     own = _read_attachments(value_at(metadata, "user_message", "files"))
     knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
-    known.update(found.file_id for found in own)
-    others = _read_attachments(metadata.get("files"))
-    return own, [found for found in others if found.file_id not in known]
+    known.update(attachment.file_id for attachment in own)
+    others = [
+        attachment
+        for attachment in _read_attachments(metadata.get("files"))
+        if attachment.file_id not in known
+    ]
+    return own, others
 
 
-def _with_readable(
+def _with_readable_images(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    shown = [part for part in message.content if part.get("image_url")]
-    if not shown:
+    """Return a message in which the API can read every picture (`resolve_images`).
+
+    The host puts the attached pictures into a message in their order, without names.
+    """
+    count = sum(bool(part.get("image_url")) for part in message.content)
+    if not count:
         return message
-    names = [found.name for found in message.attachments if found.is_image]
-    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    names = [file.name for file in message.attachments if file.is_image]
+    if len(names) != count:
+        names = [""] * count
+    remaining = iter(names)
+    parts: list[Item] = []
     for part in message.content:
-        found: Item | str = part
+        readable: Item | str = part
         if part.get("image_url"):
-            found = _readable_part(part, next(left, ""), scale)
-        parts.append(part_or_note(found, is_asked=is_asked))
+            readable = _readable_image(part, next(remaining), scale)
+        parts.append(part_or_note(readable, is_asked=is_asked))
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
+def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
+    """Return a picture that the API can read, or why there is none."""
     url = str(part["image_url"])
-    readable, is_held = _readable_url(url), url[:5].lower() == "data:"
-    why = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    is_held = url[:5].lower() == "data:"
     if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
-        why = _LARGE_PICTURE
-    picture = {**part, "image_url": readable}
-    return picture if readable else why.format(name or "A picture")
+        problem = _LARGE_PICTURE
+    else:
+        readable = _readable_url(url)
+        problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
+    if not readable:
+        return problem.format(name or "A picture")
+    return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
@@ -311,71 +372,81 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
     `rows` are the messages of the chat's row.
     """
-    users = user_messages(parts).items()
-    made = {place: urls for place, part in users if (urls := _tool_image_urls(part))}
-    if not made:
+    urls_by_position: dict[int, list[str]] = {}
+    for position, user in user_messages(parts).items():
+        urls = _tool_image_urls(user)
+        if urls:
+            urls_by_position[position] = urls
+    if not urls_by_position:
         return list(parts)
-    result: list[ChatPart] = []
-    bare = 0  # where the last outputs begin; they get pictures once
     counts = _image_counts(rows)
-    for place, part in enumerate(parts):
-        urls = made.get(place, [])
-        last = result[bare:] if urls else []
-        if outputs := [one for one in last if isinstance(one, ToolMessage)]:
-            result[bare:] = _assign_images(outputs, urls, counts)
-            bare = len(result)
+    result: list[ChatPart] = []
+    # The outputs at the end of the result that have no pictures yet.
+    outputs: list[ToolMessage] = []
+    for position, part in enumerate(parts):
+        urls = urls_by_position.get(position, [])
+        if urls and outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            outputs.clear()
+            continue
+        result.append(part)
+        if isinstance(part, ToolMessage):
+            outputs.append(part)
         else:
-            result.append(part)
-            bare = bare if isinstance(part, ToolMessage) else len(result)
+            outputs.clear()
     return result
 
 
 def tool_image(url: str) -> Item:
     """Return a picture of a tool as a part of its output."""
-    if readable := _readable_url(url):
-        return {"type": "input_image", "detail": "auto", "image_url": readable}
-    return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    readable = _readable_url(url)
+    if not readable:
+        return {"type": "input_text", "text": UNREADABLE_IMAGE}
+    return {"type": "input_image", "detail": "auto", "image_url": readable}
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     """Return the output of a tool: a text, followed by pictures if there are any."""
-    return [{"type": "input_text", "text": text}, *images] if images else text
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *images]
 
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
-    first, *images = message.content or [{}]
-    if first.get("text") != _HOST_PROMPT:
+    content = message.content
+    if not content or content[0].get("text") != _HOST_PROMPT:
         return []
-    urls = [str(image.get("image_url") or "") for image in images]
-    return urls if all(urls) else []
+    urls = [str(image.get("image_url") or "") for image in content[1:]]
+    if "" in urls:
+        return []
+    return urls
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
+    """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [*[0] * (len(outputs) - 1), len(urls)]
-    left = iter(urls)
-    return [
-        output._replace(
-            output=append_images(
-                str(output.output), [tool_image(url) for url in islice(left, share)]
-            )
-        )
-        for output, share in zip(outputs, shares, strict=True)
-    ]
+        shares = [0] * len(outputs)
+        shares[-1] = len(urls)
+    remaining = iter(urls)
+    assigned: list[ChatPart] = []
+    for output, share in zip(outputs, shares, strict=True):
+        images = [tool_image(url) for url in islice(remaining, share)]
+        with_images = append_images(str(output.output), images)
+        assigned.append(output._replace(output=with_images))
+    return assigned
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
     """Return the number of pictures in each output, by the ids of their calls."""
-    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
-    return {
-        str(item.get("call_id")): sum(
-            item_type(part) == "input_image"
-            for part in content_parts(item.get("output"))
-        )
-        for item in chain.from_iterable(outputs)
-        if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
-    }
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":  # as our cards have it
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
+    return counts

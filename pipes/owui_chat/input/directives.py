@@ -10,7 +10,7 @@ because the new one replaces it. A wish in a person's own words is left to the m
 
 from collections.abc import Sequence
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
 from owui_chat.messages import ChatPart, UserMessage, user_messages
@@ -30,9 +30,12 @@ def take_directive(
     that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(users[wish]) if wish else ""
-    if not verbosity or not (is_guided or wish == question + 1):
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
@@ -42,4 +45,6 @@ def _requested_verbosity(message: UserMessage) -> str:
     digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
-    return "low" if digest in CONCISE.split() else ""
+    if digest in CONCISE.split():
+        return "low"
+    return ""

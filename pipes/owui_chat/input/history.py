@@ -12,10 +12,12 @@ at their marker.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
+    count_updates,
     drop_hosted_tool_items,
     drop_orphans,
     is_call,
@@ -28,7 +30,8 @@ from openai_responses.items import (
     since_compaction,
     text_message,
 )
-from openai_responses.requests.repairs import Repair, repair_items
+from openai_responses.repairs.chat_repairs import name_items
+from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import (
     CHANGED_LATER,
     Origin,
@@ -81,33 +84,36 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[_Said] = []
-    left = dict(records)  # a copied marker names nothing: each record is used once
+    run: list[AssistantPart] = []
+    unused = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, left, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
+        if not isinstance(part, UserMessage):
             run.append(part)
-    items += _RunHistory(run, left, reader).items()
+            continue
+        ended_run = _RunHistory(run, unused, reader).items()
+        items += ended_run if with_tools else drop_hosted_tool_items(ended_run)
+        items.append(part.item)
+        run = []
+    items += _RunHistory(run, unused, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
         items = since_compaction(_sent_compactions(items, repairs))
-    kept = drop_orphans(items)
+    paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
-        return kept
+        return paired
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [one for item in kept for one in past_items(item)]
+    sent: list[Item] = []
+    for item in paired:
+        sent += past_items(item)
+    return sent
 
 
 def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
     """Return `items` without the compactions that the `repairs` leave out."""
     if not repairs:
         return items
-    sent = {id(item) for _, item in repair_items(items, repairs)}
-    return [one for one in items if id(one) in sent or not is_compaction(one)]
+    sent = {id(row.item) for row in name_items(items, repairs)}
+    return [item for item in items if id(item) in sent or not is_compaction(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -117,7 +123,15 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_Said = AssistantText | ToolCall | ToolMessage
+AssistantPart = AssistantText | ToolCall | ToolMessage
+
+
+class _PlacedCall(NamedTuple):
+    """A call, and the stored items around it."""
+
+    before: list[Item]
+    item: Item
+    behind: list[Item]
 
 
 class _RunHistory:
@@ -125,7 +139,7 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[_Said],
+        run: Sequence[AssistantPart],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -136,43 +150,56 @@ class _RunHistory:
         """
         self._pieces: list[_Piece] = []
         self._items: dict[str, list[Item]] = {}
+        """The items of each record, by its ULID."""
         self._shown: dict[str, str] = {}
+        """The digest of the text that each record was shown with."""
+        self._taken: dict[str, int] = {}
+        """How many items of each record are in the result already."""
         for part in run:
-            if not isinstance(part, AssistantText):
+            if isinstance(part, AssistantText):
+                self._add_text(part, records, reader)
+            else:
                 self._pieces.append(part)
-                continue
-            for piece in _marked_texts(part):
-                self._pieces.append(piece)
-                if record := records.pop(piece.ulid, None):
-                    self._items[piece.ulid] = _readable_items(record, reader)
-                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._done: dict[str, int] = {}
+
+    def _add_text(
+        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+    ) -> None:
+        """Take the records that a text names out of the `records`."""
+        for piece in _marked_texts(said):
+            self._pieces.append(piece)
+            record = records.pop(piece.ulid, None)
+            if record:
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
 
     @cached_property
     def _ends(self) -> dict[str, tuple[str, int]]:
-        """The record of each call, and the place behind it there."""
-        return {
-            str(item.get("call_id")): (ulid, end)
-            for ulid, items in self._items.items()
-            for end, item in enumerate(items, 1)
-            if is_call(item)
-        }
+        """The record of each call, and the index behind it there, by the call's id."""
+        ends: dict[str, tuple[str, int]] = {}
+        for ulid, items in self._items.items():
+            for end, item in enumerate(items, 1):
+                if is_call(item):
+                    ends[str(item.get("call_id"))] = (ulid, end)
+        return ends
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
-        stored = (item for items in self._items.values() for item in items)
-        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
+        codes: list[Item] = []
+        for items in self._items.values():
+            codes += [item for item in items if "code" in item and is_code(item)]
+        if not codes:
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
-        left, deleted = take_out_code(texts, codes)
+        cleaned, deleted = take_out_code(texts, codes)
         self._pieces = [
             MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
-            for piece, text in zip(self._pieces, left, strict=True)
+            for piece, text in zip(self._pieces, cleaned, strict=True)
         ]
-        gone = set(map(id, deleted))
-        for items in self._items.values():
-            items[:] = [item for item in items if id(item) not in gone]
+        deleted_ids = {id(item) for item in deleted}
+        for ulid, items in self._items.items():
+            remaining = [item for item in items if id(item) not in deleted_ids]
+            self._items[ulid] = remaining
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
@@ -183,36 +210,58 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                items += self._call(piece)
-                call_types.setdefault(piece.call_id, items[-1]["type"])
+                call = self._call(piece)
+                call_types.setdefault(piece.call_id, call.item["type"])
+                items += [*call.before, call.item, *call.behind]
             else:
                 items.append(tool_message_item(piece, call_types))
                 has_remote |= is_remote_id(piece.call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
+    def _call(self, call: ToolCall) -> _PlacedCall:
+        """Return a call in its stored bytes, between the items stored around it.
+
+        Behind the last call of a response stands the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
         ulid, end = self._ends.get(call.call_id, ("", 0))
-        *before, stored = self._take_items(ulid, end) or [{}]
+        items = self._take_items(ulid, end)
+        if not items:
+            return _PlacedCall([], _call_item(call), [])
         # Of a record that is not signed only the chat's own words count.
-        return [*before, stored if stored.get("name") else _call_item(call)]
+        item = items.pop()
+        if not item.get("name"):
+            item = _call_item(call)
+        behind: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            behind = self._take_items(ulid, end + length)
+        return _PlacedCall(items, item, behind)
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        """Return the items of a record that are left, up to a place."""
-        if ulid not in self._items:
-            return []
-        items, start = self._items[ulid], self._done.get(ulid, 0)
-        self._done[ulid] = max(start, len(items) if end is None else end)
+        """Return the items of a record that were not taken yet, up to an index."""
+        items = self._items.get(ulid, [])
+        start = self._taken.get(ulid, 0)
+        if end is None:
+            end = len(items)
+        self._taken[ulid] = max(start, end)
         return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._take_items(piece.ulid), None
+        """Return the items at a marker, and the text behind it as a message.
+
+        The message that is stored there is the model's own form of the text.
+        """
+        items = self._take_items(piece.ulid)
+        message: Item | None = None
         if items and item_type(items[-1]) == "message":
-            last, shown = items[-1], self._shown[piece.ulid]
+            shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
-            if shown or not (is_commentary(last) and message_text(last)):
+            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
+            if shown or not is_hidden:
                 message = items.pop()
         if piece.text:
             items.append(_message_item(message, piece.text))
@@ -229,20 +278,21 @@ def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
 
 
 def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
+    """Return a call as the chat has it, without a stored item."""
+    named = {"call_id": call.call_id, "name": call.name}
     if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    named = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**named, key: call.arguments}
+        return {"type": "custom_tool_call", **named, "input": call.arguments}
+    return {"type": "function_call", **named, "arguments": call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
 def _marked_texts(said: AssistantText) -> list[MarkedText]:
-    *others, last = said.ulids or ("",)
-    pieces = split_at_markers(_strip_old_blocks(said.text), last)
-    return [MarkedText(ulid, "") for ulid in others] + pieces
+    """Return the text of a message in pieces, each behind the marker of a record."""
+    ulids = said.ulids or ("",)
+    in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -253,9 +303,10 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
-            edited: Item = {"annotations": []} if "text" in part else {}
-            content = [{**part, "text": shown, **edited}]
+            edited = {**part, "text": shown}
+            if "text" in part:
+                edited["annotations"] = []  # their positions are no longer valid
+            content = [edited]
         case _:
             content = text_message("assistant", shown)["content"]
     return {**kept, "content": content}

@@ -24,7 +24,7 @@ from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
-_MOST_CHARACTERS = 200_000
+_MAX_CHARACTERS = 200_000
 """Of one message: a chat's row is read and written whole."""
 
 
@@ -35,28 +35,43 @@ def _find_injected_context(message: UserMessage) -> JsonObject | None:
     with the words cut around them.
     """
     words = message.stored.words if message.stored else ""
-    texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
-    place = next((n for n, text in enumerate(texts) if words in text), None)
-    size = sum(map(len, texts)) - len(words)
-    if place is None or not 0 < size <= _MOST_CHARACTERS:
+    texts: list[Any] = [p["text"] for p in message.content if _is_input_text(p)]
+    size = sum(len(text) for text in texts) - len(words)
+    if not 0 < size <= _MAX_CHARACTERS:
         return None
-    whole = texts[place]
-    before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around = [*texts[:place], [before, after], *texts[place + 1 :]]
-    return {"words": text_digest(words), "texts": around}
+    for index, text in enumerate(texts):
+        if words in text:
+            texts[index] = _cut_around(words, text)
+            return {"words": text_digest(words), "texts": texts}
+    return None
+
+
+def _cut_around(words: str, text: str) -> list[str]:
+    """Return what stands in front of the last place of some words, and behind it."""
+    if not words:
+        return [text, ""]
+    before, _, after = text.rpartition(words)
+    return [before, after]
 
 
 def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    parts = message.content
-    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
-    if not is_there or injected.get("words") != text_digest(words):
+    texts: list[Item] = []
+    others: list[Item] = []
+    for part in message.content:
+        if _is_input_text(part):
+            texts.append(part)
+        else:
+            others.append(part)
+    has_words = any(words in part["text"] for part in texts)
+    if not has_words or injected.get("words") != text_digest(words):
         return message
-    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
-    others = [part for part in parts if not _is_input_text(part)]
-    sent = [{"type": "input_text", "text": text} for text in texts]
+    sent: list[Item] = []
+    for text in injected["texts"]:
+        whole = text if isinstance(text, str) else words.join(text)
+        sent.append({"type": "input_text", "text": whole})
     return message.with_content([*sent, *others])
 
 
@@ -97,9 +112,10 @@ class SentContext(NamedTuple):
 
     def wire(self) -> dict[str, Any]:
         """Return the form that is encrypted, without what there is not."""
-        turn = self.turn.wire() if self.turn else None
-        fields = {**self._asdict(), "model": self.model or None, "turn": turn}
-        return {k: value for k, value in fields.items() if value not in (None, ())}
+        fields = self._asdict()
+        fields["model"] = self.model or None
+        fields["turn"] = self.turn.wire() if self.turn else None
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -107,7 +123,9 @@ _NOTHING = SentContext()
 
 def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent, encrypted."""
-    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
+    if not sealed:
+        return dict(value)
+    return {**value, _SENT_KEY: sealed}
 
 
 def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
@@ -117,15 +135,15 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     can write its row, but must not write instructions.
     """
     prefix = message_key("")
-    found: dict[str, SentContext] = {}
+    contexts: dict[str, SentContext] = {}
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                found[owner] = _read_context(unseal(sealed, owner))
-    return found
+                contexts[owner] = _read_context(unseal(sealed, owner))
+    return contexts
 
 
 class ToldInstructions(NamedTuple):
@@ -155,17 +173,21 @@ def told_instructions(
     lines: Sequence[str] = ()
     changes: dict[str, Item] = {}
     for stored in stored_messages(parts):
-        name = stored.answer_id
-        context = sent.get(name, _NOTHING)
-        if context.model == model:
-            if first is None:
-                first = context.instructions
-            elif change := _change_message(context):
-                changes[name] = change
-            lines = _changed_lines(lines, context) if first is not None else ()
-        if name in compacted and first is not None:
+        answer_id = stored.answer_id
+        context = sent.get(answer_id, _NOTHING)
+        if context.model == model and first is None:
+            first = context.instructions
+            lines = _lines(first or "")
+        elif context.model == model:
+            message = _change_message(context)
+            if message:
+                changes[answer_id] = message
+            lines = _changed_lines(lines, context)
+        if answer_id in compacted and first is not None:
             lines = _lines(first)
-    return None if first is None else ToldInstructions(first, lines, changes)
+    if first is None:
+        return None
+    return ToldInstructions(first, lines, changes)
 
 
 def change_instructions(
@@ -179,15 +201,22 @@ def change_instructions(
     whole = SentContext(model=model, instructions=instructions)
     if told is None:
         return whole
-    given, old = _lines(instructions), set(told.lines)
-    numbered = enumerate(given)
-    new = tuple(NewLine(place, line) for place, line in numbered if line not in old)
-    left = set(given)
-    gone = tuple(dict.fromkeys(line for line in told.lines if line not in left))
-    change = SentContext(model=model, new=new, gone=gone)
-    if _changed_lines(told.lines, change) != given:
+    present = _lines(instructions)
+    old_lines = set(told.lines)
+    present_lines = set(present)
+    new = [
+        NewLine(place, line)
+        for place, line in enumerate(present)
+        if line not in old_lines
+    ]
+    gone = [line for line in told.lines if line not in present_lines]
+    each_gone = tuple(dict.fromkeys(gone))
+    change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    if _changed_lines(told.lines, change) != present:
         return whole
-    return change if new or gone else SentContext()
+    if not new and not gone:
+        return SentContext()
+    return change
 
 
 def change_notice(change: SentContext) -> UserMessage | None:
@@ -211,8 +240,11 @@ def model_turns(
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
-        if turn and turn.model == model and (turns or turn.base):
-            turns = {} if turn.base else turns
+        if turn is None or turn.model != model:
+            continue
+        if turn.base:  # here it began anew
+            turns.clear()
+        if turn.base or turns:
             turns[stored.answer_id] = turn
     return turns
 
@@ -233,25 +265,28 @@ def apply_sent_context(
         if not isinstance(part, UserMessage) or part.stored is None:
             applied.append(part)
             continue
-        name = part.stored.answer_id
-        if name in changes:
-            applied.append(UserMessage(changes[name]))
-        applied += map(UserMessage, items.get(name, ()))
-        injected = sent.get(name, _NOTHING).injected or {}
+        answer_id = part.stored.answer_id
+        if answer_id in changes:
+            applied.append(UserMessage(changes[answer_id]))
+        applied += [UserMessage(item) for item in items.get(answer_id, ())]
+        injected = sent.get(answer_id, _NOTHING).injected or {}
         applied.append(_apply_injected_context(part, part.stored.words, injected))
     return applied
 
 
 def _change_message(change: SentContext) -> Item | None:
     """Return the message that tells changed instructions, or None for no change."""
-    lines = ["The instructions have changed."]
+    lines: list[str] = []
     if change.instructions is not None:
         lines += ["They are now:", change.instructions]
     if change.new:
         lines += ["New lines:", *(line.text for line in change.new)]
     if change.gone:
         lines += ["Lines that no longer hold:", *change.gone]
-    return text_message("developer", "\n".join(lines)) if len(lines) > 1 else None
+    if not lines:
+        return None
+    text = "\n".join(["The instructions have changed.", *lines])
+    return text_message("developer", text)
 
 
 def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
@@ -277,11 +312,12 @@ def _lines(text: str) -> list[str]:
 
 def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
-    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
+    injected = wire.get("injected")
+    if injected:
+        injected = {"words": injected["words"], "texts": injected["texts"]}
+    turn = str(wire.get("turn") or "")
     return SentContext(
-        injected=(
-            {key: injected[key] for key in ("words", "texts")} if injected else None
-        ),
+        injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
         new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),

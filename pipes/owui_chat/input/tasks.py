@@ -28,9 +28,19 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = (
-    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format reasoning_summary json_schema"
+_ANSWER_KEYS = frozenset(
+    {
+        "json_schema",
+        "parallel_tool_calls",
+        "reasoning",
+        "reasoning_effort",
+        "reasoning_summary",
+        "response_format",
+        "text",
+        "tool_choice",
+        "tools",
+        "verbosity",
+    }
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -43,18 +53,21 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = [
-        {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
+    clean_messages = [
+        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
+        for message in messages
     ]
-    instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
-    form = _task_format(task, messages)
-    if form and model.facts.known_family:
-        given["text"] = {"format": form}
-    effort, plain = model.lowest_effort(), model._replace(pro=False)
-    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
+    instructions, parts = parse_messages(clean_messages)
+    parameters = {key: body[key] for key in body if key not in _ANSWER_KEYS}
+    text_format = _task_format(task, clean_messages)
+    if text_format and model.facts.known_family:
+        parameters["text"] = {"format": text_format}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
     items = build_input(parts, {}, None)
-    return build_request(plain, instructions, items, given, settings)
+    standard = model._replace(pro=False)
+    return build_request(standard, instructions, items, parameters, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -62,12 +75,14 @@ def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | 
 
     An administrator's own prompt may ask for something else, so the key must be in it.
     """
-    key, value = _TASK_OBJECTS.get(task, ("", {}))
-    if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
+    if task not in _TASK_OBJECTS:
+        return None
+    key, value_schema = _TASK_OBJECTS[task]
+    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
         return None
     schema = {
         "type": "object",
-        "properties": {key: value},
+        "properties": {key: value_schema},
         "required": [key],
         "additionalProperties": False,
     }
@@ -88,7 +103,9 @@ def _clean(content: object) -> object:
     """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
-    return list(map(_clean_part, content)) if isinstance(content, list) else content
+    if isinstance(content, list):
+        return [_clean_part(part) for part in content]
+    return content
 
 
 def _clean_part(part: object) -> object:

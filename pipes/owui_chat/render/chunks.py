@@ -19,11 +19,11 @@ Chunks = Iterator[Chunk]
 
 def host_usage(ended: RunDone) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
-    usage, cost = ended.usage, ended.cost
+    usage = ended.usage
     if usage is None:
         return {}
     newest = ended.last_usage or usage
-    counts = {
+    counts: Chunk = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -34,30 +34,38 @@ def host_usage(ended: RunDone) -> Chunk:
             "cache_write_tokens": usage.cache_writes,
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        **({} if cost is None else {"cost": cost}),
-        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
+    if ended.cost is not None:
+        counts["cost"] = ended.cost
+    if ended.trace.response_id:
+        counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text."""
-    return {"error": {"message": sentence}}
+def error_chunk(message: str) -> Chunk:
+    """Return the chunk that marks the answer as failed and keeps its text."""
+    return {"error": {"message": message}}
 
 
-def status_chunk(sentence: str) -> Chunk:
+def status_chunk(text: str) -> Chunk:
     """Return a status line above the answer, which the host stores.
 
-    Without a sentence it hides those before it, until the next one.
+    Without a text it hides those before it, until the next one.
     """
-    data = {"description": sentence, "done": True}
-    return host_event("status", data if sentence else {**data, "hidden": True})
+    status: Chunk = {"description": text, "done": True}
+    if not text:
+        status["hidden"] = True
+    return host_event("status", status)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    head = {"source": {"name": name}, "document": [text]}
-    return host_event("source", {**head, "metadata": [{"source": name}]})
+    source = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event("source", source)
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:

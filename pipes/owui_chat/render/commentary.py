@@ -20,7 +20,8 @@ from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 class Commentary:
     """Shows one message of commentary; `place` is that of its item.
 
-    `_length` counts its text, `_stored` how much of it the host has.
+    `_length` counts the characters of its quotation, `_stored_length` those that the
+    host has stored.
     """
 
     def __init__(self, shown: OutputItems) -> None:
@@ -28,9 +29,11 @@ class Commentary:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0
+        self._length = 0
+        self._stored_length = 0
         self._ended: ItemDone | None = None
-        self._marker = (self.place, "")
+        self._marker = ""
+        self._marker_place = self.place
 
     def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
@@ -52,13 +55,13 @@ class Commentary:
         """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
-        place, marker = self._marker
-        if marker:
-            item = self._shown.items[self.place]
-            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
-        head = {"id": self._shown.items[place].get("id")}
-        item = message_host_item(head, marker + self._ended.shown)
-        yield self._shown.end(place, item)
+        if self._marker:  # the message takes the marker's place, and this one is empty
+            quotation = self._shown.items[self.place]
+            emptied = _commentary_item(quotation, "", "completed")
+            yield self._shown.end(self.place, emptied)
+        head = {"id": self._shown.items[self._marker_place].get("id")}
+        answer = message_host_item(head, self._marker + self._ended.shown)
+        yield self._shown.end(self._marker_place, answer)
 
     def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
@@ -69,34 +72,47 @@ class Commentary:
         """
         if not text:
             return
-        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted.append(more)
-        self._length += len(more)
-        if self._length < 2 * self._stored:
-            yield self._shown.grow(self.place, "text", more)
+        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
+        self._quoted.append(quoted)
+        self._length += len(quoted)
+        if self._length < 2 * self._stored_length:
+            yield self._shown.grow(self.place, "text", quoted)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        self._stored, text = self._length, "".join(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], text, status)
-        return self._shown.end(self.place, item)
+        self._stored_length = self._length
+        item = self._shown.items[self.place]
+        whole = _commentary_item(item, "".join(self._quoted), status)
+        return self._shown.end(self.place, whole)
 
     def _end(self, event: ItemDone, marker: str) -> Chunks:
+        """Yield the end of the item, and its marker behind it."""
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
         if marker:
-            self._marker = (len(self._shown.items), marker)
+            self._marker = marker
+            self._marker_place = len(self._shown.items)
             yield from self._shown.add_marker(marker)
 
 
 def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
+    """Return a text as a quotation in Markdown."""
+    return "> " + _continued_quotation(text) if text else ""
+
+
+def _continued_quotation(text: str) -> str:
+    """Return more text of a quotation that has begun."""
+    return text.replace("\n", "\n> ")
 
 
 def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
+    """Return the host's item of commentary; the page draws none without a text."""
+    return {
+        "type": COMMENTARY_TYPE,
+        "id": item.get("id") or "",
+        "status": status,
+        "content": [{"type": "output_text", "text": text}] if text else [],
+    }

@@ -40,7 +40,8 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary.
 
-    `_length` is that of the text so far.
+    `_length` counts the characters of the text so far. `_last_part` names the part of
+    the last text of each kind, and `_commentary` has its items by their output indexes.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
@@ -54,7 +55,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0
-        self._places: dict[str, object] = {}
+        self._last_part: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
@@ -83,10 +84,12 @@ class ChunkRenderer:
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
+        """Yield more reasoning, behind a blank line if another part begins."""
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Chunks:
+        """Yield the rest of a message, its citations and its files."""
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -94,8 +97,9 @@ class ChunkRenderer:
         else:
             yield from self._add_text(rest)
             before = self._length - len(_clean_text(event.item))
-            if cited := chat_annotations(event.item, before):
-                yield self._chunk({"annotations": cited})
+            annotations = chat_annotations(event.item, before)
+            if annotations:
+                yield self._chunk({"annotations": annotations})
         yield from self._add_text(file_lines(event.card))
 
     def _add_text(self, text: str) -> Chunks:
@@ -111,13 +115,14 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
-    def _gap(self, kind: str, place: object) -> str:
-        """Return the blank line before a text that has another place than the last."""
-        before = self._places.get(kind, place)
-        self._places[kind] = place
-        return "" if before == place else _GAP
+    def _gap(self, kind: str, part: object) -> str:
+        """Return the blank line before a text of another part than the last one."""
+        before = self._last_part.get(kind, part)
+        self._last_part[kind] = part
+        return "" if before == part else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        """Yield the end of the run: open calls, a finish reason or an error, the usage."""
         yield from self._add_text(self._held.rest())
         closing = closing_commentary(event.output)
         if closing and closing in self._commentary.values():
@@ -126,11 +131,14 @@ class ChunkRenderer:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if error := _error(event.ending):
+        error = _error(event.ending)
+        if error:
             yield error
         else:
-            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
-        if usage := host_usage(event):
+            has_calls = bool(self._open_calls)
+            yield self._chunk({}, _finish_reason(event.ending, has_calls))
+        usage = host_usage(event)
+        if usage:
             yield {**self.head, "choices": [], **usage}
 
 
@@ -140,20 +148,23 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    kind, field, empty = "function", "arguments", "{}"
+    call_id, name = item["call_id"], item.get("name")
     if item_type(item) == "custom_tool_call":
-        kind, field, empty = "custom", "input", ""
-    called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item["call_id"], "type": kind, kind: called}
+        custom = {"name": name, "input": item.get("input") or ""}
+        return {"id": call_id, "type": "custom", "custom": custom}
+    function = {"name": name, "arguments": item.get("arguments") or "{}"}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 def _error(ending: Ending) -> Chunk:
     """Return the chunk of an error; empty if an answer has a finish reason."""
-    failed = ending.is_failure and ending.kind != "incomplete"
-    return error_chunk(ending.sentence) if failed else {}
+    if not ending.is_failure or ending.kind == "incomplete":
+        return {}
+    return error_chunk(ending.sentence)
 
 
 def _finish_reason(ending: Ending, has_calls: bool) -> str:
+    """Return the word of Chat Completions for how an answer ended."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -181,14 +192,19 @@ def completion(
 
 def completion_text(ended: RunDone) -> str:
     """Return the text of an answer: without commentary, unless that is all or the end."""
-    return _GAP.join(map(_clean_text, _messages(ended)))
+    return _GAP.join(_clean_text(message) for message in _answer_messages(ended))
 
 
-def _messages(ended: RunDone) -> list[Item]:
-    found = [item for item in ended.output if item_type(item) == "message"]
+def _answer_messages(ended: RunDone) -> list[Item]:
+    """Return the messages that are the answer; commentary only if that is all."""
+    messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    told = [i for i in found if not is_commentary(i) or i == closing]
-    return told or found
+    answer = [
+        message
+        for message in messages
+        if not is_commentary(message) or message == closing
+    ]
+    return answer or messages
 
 
 def _clean_text(message: Item) -> str:
@@ -196,32 +212,33 @@ def _clean_text(message: Item) -> str:
 
 
 def _annotations(ended: RunDone) -> list[Item]:
+    """Return the citations of an answer, at their places in its whole text."""
     annotations: list[Item] = []
     before = 0
-    for message in _messages(ended):
+    for message in _answer_messages(ended):
         annotations += chat_annotations(message, before)
         before += len(_clean_text(message)) + len(_GAP)
     return annotations
 
 
 def _message(ended: RunDone) -> dict[str, Any]:
-    further = {
+    """Return the message of a run, with the fields that it has anything for."""
+    optional = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [_chat_image(i) for i in ended.output if has_image(i)],
+        "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
-    said = {"role": "assistant", "content": completion_text(ended)}
-    return said | {name: value for name, value in further.items() if value}
+    message = {"role": "assistant", "content": completion_text(ended)}
+    return message | {name: value for name, value in optional.items() if value}
 
 
 def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
-    answer = set(map(id, _messages(ended)))
-    steps = [
-        item
-        for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
-    ]
-    texts = (text for item in steps for _, text in item_texts(item) if text)
+    answer_ids = {id(message) for message in _answer_messages(ended)}
+    texts: list[str] = []
+    for item in ended.output:
+        is_step = is_commentary(item) and id(item) not in answer_ids
+        if is_step or is_reasoning(item):
+            texts += [text for _, text in item_texts(item) if text]
     return strip_tracking(_GAP.join(texts))

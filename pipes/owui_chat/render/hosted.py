@@ -40,6 +40,7 @@ from owui_chat.citations import strip_tracking
 from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
+from owui_chat.wording import plural
 
 
 class HostedItems:
@@ -62,7 +63,7 @@ class HostedItems:
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
             if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_sentence(event.item))
+                yield status_chunk(_list_message(event.item))
 
     def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
@@ -92,6 +93,8 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
+    """A picture: a status line, sketches, and the file at the end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -108,21 +111,28 @@ class _ImageHostItem(_HostedItem):
                 yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Chunks:
-        notes = event.card.get("notes", ())
-        if event.item.get("result") and not notes:
+        """Yield that the picture is there, or why it is not."""
+        notes = event.card.get("notes")
+        if notes:
+            yield from self._note(notes[0])
+        elif event.item.get("result"):
             yield status_chunk("Picture drawn")
         else:
-            yield from self._note(next(iter(notes), _failure(event.item)))
+            yield from self._note(_failure(event.item))
 
-    def _note(self, sentence: str) -> Chunks:
+    def _note(self, message: str) -> Chunks:
         """Yield a text that the page draws and that no later turn contains."""
-        part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
-        note = {"type": "openai_responses:note", "id": f"note_{number}"}
-        yield from self._shown.add({**note, "content": [part]})
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": f"*{message}*"}],
+        }
+        yield from self._shown.add(note)
 
 
 def _failure(item: Item) -> str:
+    """Return why a picture was not drawn."""
     code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
@@ -131,6 +141,8 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -152,6 +164,8 @@ class _CodeHostItem(_HostedItem):
 
 
 class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -167,25 +181,38 @@ class _SearchHostItem(_HostedItem):
 
 def _pages_chunk(item: Item) -> Chunk:
     """Return a status line that opens to the pages that a search found."""
-    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    addresses = [strip_tracking(address) for address in search_pages(item)]
+    pages = list(dict.fromkeys(addresses))
+    description = f"Searched {plural(len(pages), 'site')}"
     queries = ", ".join(search_queries(item))
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {queries}" if queries else ""
-    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
-    return host_event("status", {**head, "urls": pages, "done": True})
+    if queries:
+        description += f" for {queries}"
+    status = {
+        "action": "web_search",
+        "description": description,
+        "urls": pages,
+        "done": True,
+    }
+    return host_event("status", status)
 
 
 def _search_host_item(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = strip_tracking(rest["url"])
-        shown["action"] = rest
+    """Return a search without its results: the host would store them for nobody."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    if isinstance(item.get("action"), dict):
+        shown["action"] = _search_action(item["action"])
+    return shown
+
+
+def _search_action(action: Item) -> Item:
+    """Return what a search did, without its sources and tracking."""
+    shown = {name: value for name, value in action.items() if name != "sources"}
+    if isinstance(shown.get("url"), str):
+        shown["url"] = strip_tracking(shown["url"])
     return shown
 
 
@@ -193,6 +220,8 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
@@ -201,26 +230,29 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
-                status = "failed" if failed else "completed"
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
-                answer = ToolOutput(event.output_index, output, failed)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_pair(item)[0]
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
-def _list_sentence(item: Item) -> str:
+def _list_message(item: Item) -> str:
+    """Return the status line about the list of a remote server's tools."""
     label, tools = item.get("server_label"), item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
+    return f"{label} offers {plural(len(tools), 'tool')}."
 
 
 _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {

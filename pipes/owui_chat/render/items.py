@@ -52,18 +52,22 @@ def call_host_item(item: Item) -> Item:
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
-    parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    return {
+    else:
+        parts = [{"type": "input_text", "text": output}]
+    item = {
         "type": "function_call_output",
         "id": f"fco_{call_id}",
         "call_id": call_id,
         "output": parts,
         "status": "failed" if event.failed else "completed",
-        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
     }
+    for name in ("files", "embeds"):
+        if name in event.card:
+            item[name] = event.card[name]
+    return item
 
 
 def begun_host_item(item: Item) -> Item:
@@ -97,7 +101,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(map(part_text, parts))
+            text = "\n\n".join(part_text(part) for part in parts)
             shown[key] = [{**parts[0], "text": text}]
     return shown
 
@@ -125,6 +129,7 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 _FEW_FILES = 32
+"""So many are shown again with each file; of more the page is told less often."""
 
 
 class OutputItems:
@@ -134,8 +139,9 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
-        self._turn_start = self._files_due = 0
-        self._answered = set[object]()
+        self._turn_start = 0
+        self._files_due = 0
+        self._answered: set[object] = set()
         self._open_calls: dict[object, int] = {}
         self._records: dict[object, int] = {}
 
@@ -147,6 +153,7 @@ class OutputItems:
         return _native("output_item.added", place, item=item)
 
     def _note_call(self, place: int, item: Item) -> None:
+        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
@@ -178,18 +185,23 @@ class OutputItems:
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
-        part = "summary_index" if kind == "summary" else "content_index"
-        item_id = self.items[place].get("id")
-        grown = {"item_id": item_id, part: 0, "delta": text}
-        return _native(_DELTA_TYPES[kind], place, **grown)
+        index_name = "summary_index" if kind == "summary" else "content_index"
+        fields = {
+            "item_id": self.items[place].get("id"),
+            index_name: 0,
+            "delta": text,
+        }
+        return _native(_DELTA_TYPES[kind], place, **fields)
 
     def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
-        if files := card.get("files"):
-            yield host_event("files", {"files": files})
-            if self.files:
-                yield from self.show_files(files)
-            self.files += files
+        files = card.get("files")
+        if not files:
+            return
+        yield host_event("files", {"files": files})
+        if self.files:
+            yield from self.show_files(files)
+        self.files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -198,10 +210,12 @@ class OutputItems:
         them.
         """
         count = len(self.files)
-        if count > _FEW_FILES if is_last else count >= self._files_due:
-            self._files_due = count + count // _FEW_FILES
-            event = host_event("chat:message:files", {"files": [*self.files, *more]})
-            yield {**event, "choices": []}
+        is_due = count > _FEW_FILES if is_last else count >= self._files_due
+        if not is_due:
+            return
+        self._files_due = count + count // _FEW_FILES
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
@@ -212,7 +226,7 @@ class OutputItems:
 
     def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
-        for place in [*self._open_calls.values()]:
+        for place in list(self._open_calls.values()):
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Chunks:
@@ -236,13 +250,19 @@ class OutputItems:
 
     def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
-        new = range(self._turn_start, len(self.items))
+        places = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
-        place = next((at for at in new if is_reasoning(self.items[at])), None)
-        if place is not None:
-            yield self.update(place, reasoning_details=[*turn.details])
+        for place in places:
+            if is_reasoning(self.items[place]):
+                yield self.update(place, reasoning_details=list(turn.details))
+                return
 
 
 def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
+    """Return an event of the Responses API as the host takes it."""
+    return {
+        "type": f"response.{kind}",
+        "output_index": place,
+        **fields,
+        "choices": [{"index": 0, "delta": {}}],
+    }

@@ -8,7 +8,7 @@ encrypted content, and an empty `choices` delta for stream filters that look for
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -51,6 +51,7 @@ from owui_chat.render.items import (
     reasoning_host_item,
 )
 from owui_chat.storage.output_carrier import closing_commentary
+from owui_chat.wording import plural
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -66,18 +67,25 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.cost is not None:
         parts.append(format_money(ended.cost))
     if notes:
-        parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(filter(None, [*parts, ended.remark]))
+        parts.append(plural(notes, "note"))
+    if ended.remark:
+        parts.append(ended.remark)
+    return " · ".join(parts)
 
 
 def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
     whole = round(seconds)
+    if whole == 0:
+        return "under a second"
     if whole < 60:
-        return f"{whole} s" if whole else "under a second"
-    return f"{whole // 60} min {whole % 60} s"
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
 
 
 def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
     share = 100 * usage.cached // usage.input if usage.input else 0
     cached = f", {share} % of the input cached" if share else ""
     return f"{usage.total:,} tokens{cached}"
@@ -94,27 +102,43 @@ def _end_after_code(shown: OutputItems) -> Chunks:
         yield from shown.add(end)
 
 
+class HostedView(Protocol):
+    """Shows the items of OpenAI's own tools, like `HostedItems`."""
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+
+
 class NativeRenderer:
-    """Shows one run."""
+    """Shows one run; `shown` has what the host stored so far.
 
-    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
-        """Take a clock in seconds.
+    Of each item on the page, by its output index: its place among the host's items,
+    the marker in front of its text, when it began, and the part of its last text.
+    """
 
-        `shown` has what the host stored so far. `hosted` makes what shows the items of
-        OpenAI's own tools, like `HostedItems`;
-        without it there are none, and no last status line.
+    def __init__(
+        self,
+        now: Callable[[], float],
+        make_hosted: Callable[[OutputItems], HostedView] | None = None,
+    ) -> None:
+        """Take a clock in seconds, and what shows the items of OpenAI's own tools.
+
+        Without the latter they are not shown, and there is no last status line.
         """
         self._now = now
         self._began = now()
         self.shown = OutputItems()
+        self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self.shown)
-        self._places: dict[int, int] = {}
-        self._marker = ""
+        self._next_marker = ""
         self._notes = 0
+        self._places: dict[int, int] = {}
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
-        self._parts: dict[int, int] = {}
+        self._last_part: dict[int, int] = {}
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -128,7 +152,7 @@ class NativeRenderer:
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
                 yield from self._render_other(event)
             case Marker():
-                self._marker = event.text
+                self._next_marker = event.text
             case ToolOutput():
                 yield from self.shown.answer(event)
             case RunDone():
@@ -143,8 +167,8 @@ class NativeRenderer:
             self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
-        else:
-            yield from self._hosted.render(event) if self._hosted else ()
+        elif self._hosted:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -152,7 +176,8 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += bool(event.sentence)
+                if event.sentence:
+                    self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self.shown.add_record(event, self._place_of(event))
@@ -160,47 +185,66 @@ class NativeRenderer:
                 yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
-        index = -1 if stored.output_index is None else stored.output_index
-        remark = self._commentary.get(index)
-        return remark.place if remark else self._places.get(index)
+        """Return the place of the item that a record belongs to; None for the end."""
+        index = stored.output_index
+        if index is None:
+            return None
+        commentary = self._commentary.get(index)
+        return commentary.place if commentary else self._places.get(index)
 
     def _take_marker(self) -> str:
-        marker, self._marker = self._marker, ""
+        """Return the marker that waits for the next text, once."""
+        marker = self._next_marker
+        self._next_marker = ""
         return marker
 
     def _end_run(self, event: RunDone) -> Chunks:
-        failed = event.ending.is_failure
-        yield from self._hosted.break_off(event) if self._hosted else ()
+        """Yield the end of what is open, the last lines, and the usage."""
+        if self._hosted:
+            yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
-        if failed:
+        has_failed = event.ending.is_failure
+        if has_failed:
             yield from self.shown.break_off_calls()
-        if marker := self._take_marker():
+        marker = self._take_marker()
+        if marker:
             yield from self.shown.add_marker(marker)
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
-        told = self._notes if failed else not open_calls(event.output)
-        if self._hosted and told:
+        if self._has_closing_line(event):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
-        if usage := host_usage(event):
+        usage = host_usage(event)
+        if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
-        if failed:
+        if has_failed:
             yield error_chunk(event.ending.sentence)
 
+    def _has_closing_line(self, event: RunDone) -> bool:
+        """Say whether a last line is shown: of a failure only one that counts notes."""
+        if self._hosted is None:
+            return False
+        if event.ending.is_failure:
+            return self._notes > 0
+        return not open_calls(event.output)
+
     def _start(self, event: ItemAdded) -> Chunk:
+        """Return the beginning of an item."""
         self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
+        """Yield more text, behind the marker that waited for it."""
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        if text := marker + self._gap(event) + event.text:
+        text = marker + self._gap(event) + event.text
+        if text:
             yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
@@ -208,10 +252,10 @@ class NativeRenderer:
 
         The page joins the parts of a summary, so all parts are shown as one.
         """
-        before = self._parts.get(event.output_index, event.part)
-        self._parts[event.output_index] = event.part
-        thought = event.kind in ("summary", "reasoning")
-        return "\n\n" if thought and event.part != before else ""
+        last_part = self._last_part.get(event.output_index, event.part)
+        self._last_part[event.output_index] = event.part
+        is_thought = event.kind in ("summary", "reasoning")
+        return "\n\n" if is_thought and event.part != last_part else ""
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""

@@ -32,7 +32,7 @@ from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
 from owui_chat.storage.records import (
     Record,
-    harmless_items,
+    keep_unsigned_safe,
     omit_shown_text,
     text_digest,
 )
@@ -85,7 +85,8 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
             turns.setdefault(str(entry.get("turn")), []).append(entry)
     for turn in turns.values():
         turn.sort(key=itemgetter("index"))
-    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -95,30 +96,42 @@ def _entry(item: Item, shown: str) -> Item:
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
     kept = omit_shown_text(typed, shown)
-    length = shown if kept is typed else len(shown)
-    return {"type": _ITEM, "item": kept, "shown": length}
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
     is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
-    return is_ours and (kind == _TURN or (has_item and is_whole))
+    return is_whole and "type" in as_mapping(entry.get("item"))
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
     head, carried = entries[0], entries[1:]
-    notes = head.get("notes")
     if is_signed(head, sign, carried):
-        items = [*map(_carried_item, carried)]
-    else:
-        entries = [*filter(_is_entry, entries)]
-        head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        notes = head.get("notes") if is_signed(head, sign) else {}
-        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
+    return DetailTurn(items, origin, as_mapping(notes))
 
 
 def _items_of_others(
@@ -128,13 +141,15 @@ def _items_of_others(
 
     Of an entry of somebody else the place in the shown text is used.
     """
-    items = [*map(_carried_item, carried)]
-    stubs = harmless_items([item for item, _ in items])
-    used = [
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, items, stubs, strict=True)
-    ]
-    return [(item, shown) for item, shown in used if item]
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
 
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
@@ -157,18 +172,22 @@ def restore_from_details(
     Records without a text stand at the end of their run.
     """
     records: dict[str, Record] = {}
-    found, textless = list[ChatPart](), list[AssistantText]()
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
     for part in parts:
         if isinstance(part, AssistantText) and part.details:
             turns = read_details(part.details, sign)
-            for one in _name_records(part.text, turns, records):
-                (found if one.text else textless).append(one)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
             continue
         if isinstance(part, UserMessage):
-            found += textless
+            restored += textless
             textless = []
-        found.append(part)
-    return [*found, *textless], records
+        restored.append(part)
+    return [*restored, *textless], records
 
 
 def _name_records(
@@ -178,22 +197,36 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for _, text in turn.items if text]
-    texts = iter(_split_text(content if content.strip() else "", shown))
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
     for turn in turns:
         payload: list[Item] = []
-        for number, (item, own) in enumerate(turn.items, 1):
+        for number, (item, shown) in enumerate(turn.items, 1):
             payload.append(item)
-            if own or number == len(turn.items):
-                text = next(texts, "") if own else ""
-                digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid = f"{len(records):026d}"
-                records[ulid] = Record(
-                    ulid, "", 0, tuple(payload), "", turn.origin, digest
-                )
-                yield AssistantText(text, [ulid])
-                payload = []
-    yield from map(AssistantText, texts)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -201,12 +234,14 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    texts, start = list[str](), 0
-    for one in shown[:-1]:
-        length = _length(one)
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
+    rest = content[start:]
+    return [*texts, rest] if rest else texts

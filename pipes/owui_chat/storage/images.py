@@ -15,12 +15,11 @@ def stored_item(event: ItemDone) -> Item:
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
-    form = event.item.get("output_format")
-    return {
-        "type": event.item["type"],
-        **({"output_format": form} if form else {}),
-        "stored": files[0]["id"],
-    }
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
 
 
 def is_stored_image(item: JsonObject) -> bool:
@@ -32,15 +31,19 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {
-        ulid: ids
-        for ulid, record in records.items()
-        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
-    }
-    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
-    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
-    named = named.union(*(p.ulids for p in texts))
-    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
 
 
 def restore_images(

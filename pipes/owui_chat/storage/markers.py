@@ -29,11 +29,11 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
 
 
 class MarkedText(NamedTuple):
@@ -53,12 +53,14 @@ def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
-    if not any(map(text.__contains__, _SIGNS)):
+    if not any(sign in text for sign in _SIGNS):
         return [MarkedText(ulid, text.strip() if ulid else text)]
-    pieces, start = list[MarkedText](), 0
+    pieces: list[MarkedText] = []
+    start = 0
     for match in _MARKER.finditer(text):
         pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid, start = _named(match), match.end()
+        ulid = _marker_id(match)
+        start = match.end()
     pieces.append(MarkedText(ulid, text[start:].strip()))
     return [piece for piece in pieces if piece.ulid or piece.text]
 
@@ -69,18 +71,23 @@ def strip_markers(text: str) -> str:
     The search is repeated, because a line of another pipe may become a line of its own
     only then.
     """
-    for _ in range(_MOST_PASSES):
+    for _ in range(_MAX_PASSES):
         pieces = [piece.text for piece in split_at_markers(text)]
         if pieces == [text]:
             break
-        text = "\n\n".join(filter(None, pieces))
+        text = "\n\n".join(piece for piece in pieces if piece)
     return text
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        return _read_bits(match["bits"]).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+def _read_bits(bits: str) -> str:
+    """Return the text of a zero-width block."""
+    digits = bits.replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+    octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+    return "".join(chr(int(octet, 2)) for octet in octets)

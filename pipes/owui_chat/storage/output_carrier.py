@@ -6,7 +6,7 @@ the chat does not show.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -62,12 +62,21 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
     `before` is the id of the message item that follows; empty for the end.
     """
-    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
-    return {**head, "kept": dict(stored.value)}
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{stored.ulid}",
+        "before": before,
+        "kept": dict(stored.value),
+    }
 
 
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -88,15 +97,17 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    runs, first = dict[str, list[object]](), ""
-    for answer_id, message in reversed([*walk_branch(messages, tip)]):
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
         if message.get("role") == "user":
-            first = ""
-        else:
-            first = first or answer_id
-            runs.setdefault(first, []).append(message.get("output"))
-    if first:
-        runs[first].append(value_at(messages, more, "output"))
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
     return runs
 
 
@@ -108,7 +119,8 @@ def restore_from_outputs(
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
     """
-    restored, answer = list[ChatPart](), list[ChatPart]()
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
     run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
@@ -123,46 +135,59 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
     run = [item for output in outputs for item in content_parts(output)]
-    records, places, is_known = _find_places(answer, run)
-    if records and (is_known or _has_call(answer, run)):
-        return _with_records(answer, records, places)
-    return answer
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
 
 
-def _find_places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
-) -> tuple[list[Item], dict[str, _Place], bool]:
-    """Return the records of a run, the position of each of its messages in an answer,
-    and whether the answer has one of its texts.
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
     it was changed, the texts behind it have none, up to the next output. Commentary,
     which the host does not return, is placed behind the item before it.
     """
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    records, found = list[Item](), dict[str, _Place]()
-    least, is_known = 0, False
-    place: _Place | None = (0, 0)
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
     for item in run:
-        kind = item.get("type")
-        if kind == _RECORD_TYPE:
-            records.append(item)
-        elif kind in ("message", CODE_CARD):
-            if place and (text := _host_text(item)):
-                start, place = _find_text(answer, place, item, text)
-                if start:
-                    found[_item_id(item)] = start
-                is_known |= None not in (start, place)
-        elif kind == COMMENTARY_TYPE:
-            if place:
-                found[_item_id(item)] = place
-        elif is_call_output(item):
+        if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= least:
-                least, place = number + 1, (number + 1, 0)
-    return records, found, is_known
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
 
 
 def _find_text(
@@ -173,25 +198,28 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    number, at = place
-    whole = _text(answer, number)
-    if at and at == len(whole):
-        number, at = number + 1, 0
-        whole = _text(answer, number)
-    gap = "\n" if at else ""
-    if whole.startswith(gap + text, at):
-        at += len(gap)
-        return (number, at), (number, at + len(text))
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
     if item.get("type") == CODE_CARD:
         return None, place
-    return (None if at or not whole else (number, at)), None
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
-    return has_call or not any(isinstance(p, AssistantText) for p in answer)
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
 
 
 def _with_records(
@@ -201,35 +229,44 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named = defaultdict[int, dict[int, list[str]]](dict)
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
-        place = places.get(str(before)) if before else (len(answer), 0)
+        place = places.get(str(before)) if before else end
         if place:
-            own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named[place[0]].setdefault(place[1], []).append(own)
-    found = list[ChatPart]()
-    for number, part in enumerate([*answer, AssistantText("")]):
-        if number in named:
-            found += _cut_at_records(part, named[number])
-        elif number < len(answer):
-            found.append(part)
-    return found
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
     """Return a part behind its records, which are given by their places in its text."""
-    text = part if isinstance(part, AssistantText) else AssistantText("")
-    ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    pieces, stop = list[ChatPart](), None
-    for start in sorted(ulids, reverse=True):
-        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
-        stop = start
-    pieces.reverse()
-    return pieces if part is text else [*pieces, part]
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
 
 
-def _text(answer: Sequence[ChatPart], number: int) -> str:
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
 
@@ -238,13 +275,11 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    return "".join(
-        [
-            as_text(part.get("text"))
-            for part in as_list(item.get("content"))
-            if isinstance(part, dict) and part.get("type") == "output_text"
-        ]
-    )
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:

@@ -92,10 +92,10 @@ class Recorder:
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
         """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return (event,)
-        in_details = self._scope.carrier == "details"
-        collect = self._collect_turn if in_details else self._collect
-        return (*collect(event), event)
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the records of an event, with their markers.
@@ -128,17 +128,24 @@ class Recorder:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            turn = [self._turn[index] for index in sorted(self._turn)]
-            self._turn = {}
-            closing = closing_commentary([item for item, _ in turn])
-            pairs = [
-                # The host does not return the text of other commentary.
-                (item, "" if is_commentary(item) and item != closing else shown)
-                for item, shown in turn
-            ]
-            name, origin = self._new_record()[0], self._scope.origin
-            details = write_details(name, pairs, origin, {}, self._scope.sign)
-            yield TurnDetails(details)
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            origin, sign = self._scope.origin, self._scope.sign
+            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -150,22 +157,31 @@ class Recorder:
             if ended.item == closing_commentary(event.output):
                 shown = text_digest(ended.shown)
                 yield NewRecord(record._replace(shown=shown), None)
-        while self._pending and is_reasoning(self._pending[-1][1]):
-            self._pending.pop()
+        self._drop_trailing_reasoning()
         if self._pending:
-            yield from self._with_marker(self._record(), None)
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
 
     def _wait(self, index: int, item: Item) -> None:
         """Insert an item at its place; parallel calls may end in another order.
 
         The chat returns what a remote server said: its card has it.
         """
-        if self._is_kept(item):
-            for one in replay_items(item):
-                if not is_call_output(one):
-                    insort(self._pending, (index, one), key=itemgetter(0))
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
         if is_call(item):
             return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
@@ -178,12 +194,17 @@ class Recorder:
 
         Without a phase the text itself is all there is to know of the message.
         """
-        is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if self._pending or is_marked or kind == "refusal":
-            plain = self._pending and not item.get("phase")
-            stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            self._records[index] = self._record(*() if plain else (stub,))
-            yield from self._with_marker(self._records[index], index)
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
@@ -193,24 +214,20 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            if text == text.strip() or self._pending or self._scope.carrier != "output":
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
                 return
-            record = self._record()
-        before = tuple(i for i in record.payload if item_type(i) != "message")
-        kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-        again = record._replace(
-            payload=before if before and is_plain else (*before, kept),
-            shown="" if ended.shown == text else text_digest(ended.shown),
-        )
-        if again != record:
-            yield NewRecord(again, ended.output_index)
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
-            record = self._record(_stored_message(ended.item))
+            record = self._take_record(_stored_message(ended.item))
             self._last_commentary = (ended, record)
             yield from self._with_marker(record, ended.output_index)
 
@@ -221,14 +238,34 @@ class Recorder:
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
-    def _record(self, *message: Item) -> Record:
-        """Return a record of what is pending, and of a message."""
-        (ulid, created_at), scope = self._new_record(), self._scope
-        payload = (*(item for _, item in self._pending), *message)
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
         self._pending = []
         return Record(
-            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
         )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
 
 
 def _stored_message(item: Item) -> Item:

@@ -4,7 +4,7 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
+        {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
 
 Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
@@ -24,10 +24,9 @@ A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.items import (
     Item,
     content_parts,
@@ -38,8 +37,8 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping
-from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
+from openai_responses.json_input import JsonObject, as_list, as_mapping
+from openai_responses.repairs.chat_repairs import ChatRepair, read_chat_repairs
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
@@ -87,11 +86,13 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
     The host strips the ends of texts and does not know refusals or several parts.
     """
+    is_returned = shown != "" and shown == shown.strip()
     parts = content_parts(item.get("content"))
     texts = [part.get("text") for part in parts]
-    if not shown or shown != shown.strip() or texts != [shown]:
+    if not is_returned or texts != [shown]:
         return item
-    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
 
 
 def message_key(message_id: str) -> str:
@@ -100,7 +101,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -108,7 +109,7 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [[repair.action, repair.target] for repair in repairs]
+    rows = [repair.stored() for repair in repairs]
     return {**value, "repairs": rows} if rows else value
 
 
@@ -117,66 +118,94 @@ def is_pipe_key(key: str) -> bool:
     return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
-def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
-    found: dict[str, Record] = {}
-    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(wire, sign, _VERSION, ulid)
-        if used := payload if is_ours else _harmless(payload):
-            if ulid in dead:
-                used = tuple(item for item in used if not is_encrypted(item))
-            shown = str(wire.get("shown") or "") if is_ours else ""
-            found[ulid] = _record(ulid, wire, used, shown)
-    return found
+    dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
+    records: dict[str, Record] = {}
+    for value in values:
+        for ulid, wire in _wires_in(value):
+            record = _read_record(ulid, wire, sign)
+            if record and ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            if record:
+                records[ulid] = record
+    return records
 
 
-_MOST_REPAIRS_READ = 1000
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
-    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = dict[Repair, None]()
-    for row in islice(rows, _MOST_REPAIRS_READ):
-        match row:
-            case [str(action), str(target)] if action in CHAT_ACTIONS:
-                found[Repair(action, target)] = None
-    return tuple(found)
+    rows = [row for v in values for row in as_list(as_mapping(v).get("repairs"))]
+    return tuple(read_chat_repairs(rows))
 
 
-def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    payload = _read_payload(wire.get("payload"))
+    is_ours = is_signed(wire, sign, _VERSION, ulid)
+    if not is_ours:
+        payload = _keep_unsigned_safe(payload)
+    if not payload:
+        return None
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def _read_payload(value: object) -> tuple[Item, ...]:
+    """Return the items of a record; nothing if one of them is none."""
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
     """Return what is used of a payload that anybody may have written.
 
     The chat has the text of the last message only: it stands behind the marker.
     """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
-    return tuple(filter(None, harmless_items([*items, *last])))
+    safe = keep_unsigned_safe([*items, *last])
+    return tuple(item for item in safe if item is not None)
 
 
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
     Reasoning stays only in front of what stays, because it belongs to its product; the
     text behind the marker stays.
     """
-    found: list[Item | None] = []
-    stays = True
+    safe: list[Item | None] = []
+    has_product = True
     for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
 
 
-def _stub(item: Item) -> Item | None:
+def _without_hidden_text(item: Item) -> Item | None:
     """Return an item without the words that the chat does not show, or None."""
     if has_encrypted_reasoning(item):
         sealed = str(item["encrypted_content"])
@@ -186,56 +215,38 @@ def _stub(item: Item) -> Item | None:
     is_answer = item_type(item) == "message" and item.get("role") == "assistant"
     if not is_answer or is_commentary(item):
         return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
-) -> Record:
-    model, time = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        time if isinstance(time, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        shown,
-    )
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
 
 
 def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
+    """Return the stored form of a record; one item stands alone, as in earlier pipes."""
+    payload: object = list(record.payload)
+    if len(record.payload) == 1:
+        payload = record.payload[0]
+    wire = {
         "model": record.model,
         "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
+        "payload": payload,
         "message_id": record.message_id,
         "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
     }
+    return {**wire, "shown": record.shown} if record.shown else wire
 
 
-MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
-
-_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
 _STAYS = ("__v", "dead", "repairs")
-
-_Values = Mapping[str, Any]
+"""What is left in the value of a deleted message."""
 
 
 def prune(
-    values: _Values,
-    messages: Mapping[str, Any],
-    own: str,
-    most: int,
+    values: JsonObject, messages: JsonObject, own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
@@ -243,17 +254,18 @@ def prune(
     are still growing are not touched, because others write them. The remaining values
     have at most `most` characters.
     """
-    over = {message_key(name): _is_over(row) for name, row in messages.items()}
-    now, left = dict[str, Any](), dict[str, _Values]()
+    has_ended = {message_key(name): _has_ended(row) for name, row in messages.items()}
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
     for key, value in values.items():
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
-        if over.get(key, not messages):
-            left[key] = value
-        elif key not in over:
-            now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most)
-    return {key: value for key, value in now.items() if value != values[key]}
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            pruned[key] = {name: value[name] for name in _STAYS if name in value}
+    pruned |= _prune_oldest(present, most)
+    return {key: value for key, value in pruned.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -261,26 +273,33 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _is_over(message: object) -> bool:
+def _has_ended(message: object) -> bool:
+    """Say whether an answer has ended; earlier hosts do not say so of all."""
     return as_mapping(message).get("done") is not False
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]:
     """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over, now = sum(sizes.values()) - most, dict[str, Any]()
-    if over <= 0:
-        return now
-    over += int(most * (1 - _KEPT_SHARE))
-    filled = (key for key in values if as_mapping(values[key].get("items")))
-    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
-        if over <= 0:
+    excess = sum(sizes.values()) - most
+    if excess <= 0:
+        return {}
+    excess += int(most * (1 - _KEPT_SHARE))
+    ages = [
+        (_oldest_time(value), place, key)
+        for place, (key, value) in enumerate(values.items())
+        if as_mapping(value.get("items"))
+    ]
+    pruned: dict[str, Any] = {}
+    for _, _, key in sorted(ages):
+        if excess <= 0:
             break
-        now[key] = {name: one for name, one in values[key].items() if name != "items"}
-        over -= sizes[key] - stored_size(now[key])
-    return now
+        pruned[key] = {n: value for n, value in values[key].items() if n != "items"}
+        excess -= sizes[key] - stored_size(pruned[key])
+    return pruned
 
 
 def _oldest_time(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    """Return when the first record of a value was written; 0 if nobody knows."""
+    times = [wire.get("created_at") for _, wire in _wires_in(value)]
+    return min([time for time in times if isinstance(time, int)], default=0)

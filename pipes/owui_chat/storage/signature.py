@@ -48,8 +48,10 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
-    return {**bare, _FIELD: "".join(halves)} if halves else bare
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    return {**bare, _FIELD: sign(value, False) + sign(value, True)}
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -63,24 +65,34 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     value = [*scope, _without_signature(fields)]
     try:
-        return hmac.compare_digest(
-            sign(value, False), signature[:_HALF]
-        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+        if hmac.compare_digest(sign(value, False), signature[:_HALF]):
+            return True
+        return hmac.compare_digest(sign(value, True), signature[-_HALF:])
     except (RecursionError, TypeError, ValueError):
         return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    bare = dict(fields)
-    bare.pop(_FIELD, None)
-    return bare
+    return {name: value for name, value in fields.items() if name != _FIELD}
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    try:
-        text = b"" if is_sorted else _IN_ORDER.to_json(value)
-    except ValueError:  # UTF-8 has no lone surrogates
-        text = b""
+    """Return half of the signature of a JSON value."""
     signed = keyed.copy()
-    signed.update(text or _SORTED.encode(value).encode())
+    signed.update(_sorted_json(value) if is_sorted else _ordered_json(value))
     return signed.hexdigest()[:_HALF]
+
+
+def _ordered_json(value: object) -> bytes:
+    """Return the JSON of a value with its names in their order.
+
+    UTF-8 has no lone surrogates: a value with one is written in the other form.
+    """
+    try:
+        return _IN_ORDER.to_json(value)
+    except ValueError:
+        return _sorted_json(value)
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()

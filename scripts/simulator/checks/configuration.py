@@ -35,7 +35,7 @@ def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None
     for index, item in enumerate(items):
         if is_update(item):
             _check_update(item, f"input[{index}]", model)
-    _refuse_neighbours(items)
+    _refuse_neighbors(items)
     if any(map(is_update, items)):
         _check_request(body)
 
@@ -62,7 +62,7 @@ def _check_update(item: Item, path: str, model: ModelFacts) -> None:
         )
 
 
-def _refuse_neighbours(items: Any) -> None:
+def _refuse_neighbors(items: Any) -> None:
     for index, (before, after) in enumerate(pairwise(items), 1):
         if is_update(before) and is_update(after):
             raise Refusal(

@@ -15,7 +15,8 @@ Tool = Mapping[str, Any]
 RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
 RETIRED_MODELS = ("gpt-image-1",)
 DEFAULT_MODEL = "gpt-image-2.6-sunburst"
-MINI, SECOND = "gpt-image-1-mini", ("gpt-image-2", "gpt-image-2-2026-04-21")
+MINI = "gpt-image-1-mini"
+SECOND = ("gpt-image-2", "gpt-image-2-2026-04-21")
 OLDER = (MINI, "gpt-image-1.5", "chatgpt-image-latest", *SECOND)
 MOVING_MODELS = ("gpt-image-2.6-sunburst", "gpt-image-2.6-flare")
 TRANSPARENT_FORMATS = ("png", "webp", "gif", "svg")
@@ -40,7 +41,8 @@ def check_image_tool(tool: Tool, path: str) -> None:
             status=404,
             code="model_not_found",
         )
-    model, form = tool.get("model", DEFAULT_MODEL), tool.get("output_format", "png")
+    model = tool.get("model", DEFAULT_MODEL)
+    form = tool.get("output_format", "png")
     if tool.get("background") == "transparent" and model in SECOND:
         raise _refuse_preview()
     for name, complaint in _complaints(tool, model, form).items():
@@ -49,7 +51,7 @@ def check_image_tool(tool: Tool, path: str) -> None:
 
 
 def _refuse_preview() -> Refusal:
-    """Refuse what only some organisations may preview; the words name no place.
+    """Refuse what only some organizations may preview; the words name no place.
 
     Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2.
     """
@@ -62,48 +64,53 @@ def _refuse_preview() -> Refusal:
 
 def _complaints(tool: Tool, model: str, form: str) -> dict[str, str]:
     """Return what is wrong with each option; nothing where all is well."""
-    found = dict.fromkeys(tool, "")
-    found |= {
+    complaints = dict.fromkeys(tool, "")
+    complaints |= {
         name: f"'{name}' requires 'output_format' to be '{wanted}'."
         for name, wanted in FORMAT_OF.items()
         if name in tool and form != wanted
     }
     if form == "gif":
-        found |= {
+        complaints |= {
             name: f"'{name}' is not supported for 'gif' output."
             for name in NOT_FOR_GIF
             if tool.get(name)
         }
     if form in ("gif", "svg") and model not in MOVING_MODELS:
-        found["output_format"] = f"The format '{form}' is not supported by '{model}'."
+        complaints["output_format"] = (
+            f"The format '{form}' is not supported by '{model}'."
+        )
     if form == "png" and tool.get("output_compression", 100) < 100:
         words = "Compression less than 100 is not supported for PNG output format."
-        found["output_compression"] = words
+        complaints["output_compression"] = words
     if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
         words = f"Transparent background is not supported for '{form}' output."
-        found["background"] = words
-    return found | _complain_of_model(tool, model)
+        complaints["background"] = words
+    return complaints | _complain_of_model(tool, model)
 
 
 def _complain_of_model(tool: Tool, model: str) -> dict[str, str]:
-    found = {}
-    quality, size = tool.get("quality"), tool.get("size", "auto")
+    complaints = {}
+    quality = tool.get("quality")
+    size = tool.get("size", "auto")
     if quality in ("xhigh", "max") and model in OLDER:
-        found["quality"] = f"The quality '{quality}' is not supported by '{model}'."
+        complaints["quality"] = (
+            f"The quality '{quality}' is not supported by '{model}'."
+        )
     fidelity = tool.get("input_fidelity")
     if fidelity and (model in SECOND or (model == MINI and fidelity == "high")):
         words = f"The input fidelity '{fidelity}' is not supported by '{model}'."
-        found["input_fidelity"] = words
+        complaints["input_fidelity"] = words
     if size not in FIXED_SIZES and not _is_drawable(size, model):
-        found["size"] = f"Invalid size '{size}'."
-    return found
+        complaints["size"] = f"Invalid size '{size}'."
+    return complaints
 
 
 def _is_drawable(size: str, model: str) -> bool:
     """Tell whether a model draws in a size of its user's own."""
-    asked = SIZE.fullmatch(size)
-    if asked is None or (model in OLDER and model not in SECOND):
+    dimensions = SIZE.fullmatch(size)
+    if dimensions is None or (model in OLDER and model not in SECOND):
         return False
-    short, long = sorted(map(int, asked.groups()))
+    short, long = sorted(map(int, dimensions.groups()))
     fits = long <= 3840 and short <= 2160 and long <= 3 * short
     return fits and short % 16 == long % 16 == 0

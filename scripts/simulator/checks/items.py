@@ -113,7 +113,8 @@ def _refuse_duplicates(items: Sequence[Item]) -> None:
 
 def _refuse_lookup(item: Item, stored: bool) -> None:
     """Refuse what only a stored item could answer: rule 3, image results too."""
-    kind, id = read_item_type(item), item.get("id")
+    kind = read_item_type(item)
+    id = item.get("id")
     bare_reasoning = kind == "reasoning" and id and not item.get("encrypted_content")
     if not (bare_reasoning or kind in ("item_reference", "image_generation_call")):
         return
@@ -162,7 +163,8 @@ def _check_pairs(items: Sequence[Item]) -> None:
 
 def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
     """Refuse half of a pair of reasoning and what it led to: rules 1, 2."""
-    kind, id = read_item_type(item), item.get("id")
+    kind = read_item_type(item)
+    id = item.get("id")
     if not id:
         return
     place = parse_item_id(id)
@@ -170,7 +172,7 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
         _check_following(items, index, id, place)
     elif place is not None and place.partner != NO_PARTNER:
         needed = ItemPlace(place.response, place.partner, place.index).id("rs")
-        before = {read_item_id(one) for one in items[:index]}
+        before = {read_item_id(earlier) for earlier in items[:index]}
         if needed not in before:
             raise Refusal(
                 f"Item '{id}' of type '{kind}' was provided without its required "

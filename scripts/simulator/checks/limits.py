@@ -16,7 +16,8 @@ Body = Mapping[str, Any]
 MAX_LENGTHS = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
 Ranges = Mapping[str, tuple[int, int | None]]
 REQUEST_RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
-MAX_TEXT_CHARACTERS, MAX_ARGUMENTS_CHARACTERS = 10_485_760, 1_048_576
+MAX_TEXT_CHARACTERS = 10_485_760
+MAX_ARGUMENTS_CHARACTERS = 1_048_576
 MAX_INPUT_ITEMS = 16_384
 ITEM_TEXTS = {
     **dict.fromkeys(("content", "output", "encrypted_content"), MAX_TEXT_CHARACTERS),
@@ -108,8 +109,8 @@ def _check_text(path: str, value: Any, limit: int = MAX_TEXT_CHARACTERS) -> None
     of a custom call and other texts assumed.
     """
     if isinstance(value, list):
-        for place, part in enumerate(value):
-            _check_text(f"{path}[{place}].text", part.get("text"), limit)
+        for index, part in enumerate(value):
+            _check_text(f"{path}[{index}].text", part.get("text"), limit)
     if isinstance(value, str) and len(value) > limit:
         raise refuse_length(path, limit, len(value))
 
@@ -120,7 +121,8 @@ def _check_input_length(body: Body) -> None:
     Source: several clients of the Responses API whose users met it, in 2026. On its
     endpoint for compaction the limit was 131,072 in September (openai/codex 46353).
     """
-    if (length := len(list_items(body))) > MAX_INPUT_ITEMS:
+    length = len(list_items(body))
+    if length > MAX_INPUT_ITEMS:
         raise refuse_array_length("input", MAX_INPUT_ITEMS, length)
 
 
@@ -149,7 +151,7 @@ def _check_json_word(body: Body) -> None:
     """
     given = body.get("input")
     messages = (
-        [one for one in given if "role" in one] if isinstance(given, list) else given
+        [item for item in given if "role" in item] if isinstance(given, list) else given
     )
     if not JSON_WORD.search(json.dumps(messages)):
         raise Refusal(

@@ -56,7 +56,7 @@ def check_model(
     _check_tools(held, model)
     _refuse_lookaround(held.tools, model)
     _check_caching(body, model)
-    _check_organisation(body, profile)
+    _check_organization(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
         raise Refusal(
             "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
@@ -66,11 +66,12 @@ def check_model(
 
 def _check_reasoning(body: Body, model: ModelFacts) -> None:
     """Source: inspect_ai 5254; of summaries and contexts assumed."""
-    asked = body.get("reasoning") or {}
+    reasoning = body.get("reasoning") or {}
     if not model.reasons:
-        _refuse_reasoning(body, asked)
+        _refuse_reasoning(body, reasoning)
         return
-    effort, summary = asked.get("effort"), asked.get("summary")
+    effort = reasoning.get("effort")
+    summary = reasoning.get("summary")
     if effort is not None and effort not in model.efforts:
         raise refuse_unsupported_value(
             "reasoning.effort", effort, model.id, model.efforts
@@ -79,8 +80,8 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
         raise refuse_unsupported_value(
             "reasoning.summary", summary, model.id, ("auto", "detailed")
         )
-    _check_mode(asked.get("mode", "standard"), model)
-    if asked.get("context") == "all_turns" and model.series < (5, 4):
+    _check_mode(reasoning.get("mode", "standard"), model)
+    if reasoning.get("context") == "all_turns" and model.series < (5, 4):
         raise refuse_unsupported_parameter("reasoning.context")
 
 
@@ -95,9 +96,9 @@ def _check_mode(mode: str, model: ModelFacts) -> None:
         raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
 
 
-def _refuse_reasoning(body: Body, asked: Body) -> None:
+def _refuse_reasoning(body: Body, reasoning: Body) -> None:
     """Source: reports of OpenAI's users."""
-    for name, value in asked.items():
+    for name, value in reasoning.items():
         if value is not None:
             raise refuse_unsupported_parameter(f"reasoning.{name}")
     if "reasoning.encrypted_content" in (body.get("include") or []):
@@ -179,11 +180,11 @@ def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
     """
     if model.series < (5, 5) or model.series >= (6, 0):
         return
-    place = find_lookaround(tools)
-    if place:
+    pattern_path = find_lookaround(tools)
+    if pattern_path:
         raise Refusal(
             "Invalid JSON schema: regex lookaround is not supported. Found at "
-            f"{place}."
+            f"{pattern_path}."
         )
 
 
@@ -204,7 +205,7 @@ def _check_caching(body: Body, model: ModelFacts) -> None:
         )
 
 
-def _check_organisation(body: Body, profile: Profile) -> None:
+def _check_organization(body: Body, profile: Profile) -> None:
     """Source: reports of OpenAI's users."""
     summary = (body.get("reasoning") or {}).get("summary")
     if summary and not profile.verified_for_summaries:

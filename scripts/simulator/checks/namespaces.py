@@ -1,24 +1,22 @@
 """Whether the calls of an input name the namespace of their tool.
 
-A call goes back as it came. Recorded: with its tool's name as its namespace for a tool
-that a search found, on gpt-5.4 and gpt-5.6, and for one that an `additional_tools` item
-added, on gpt-5.4; also accepted for the latter on gpt-5.6, whose calls have none. Sent
-without the namespace that it had, a call is refused (reports: vercel/ai 15193, pi 7709,
-copilot-cli 4519). Assumed: that a call which came without one is accepted without; that
-a namespace which no tool has is refused.
+Recorded: calls go back with their tool's name as their namespace if a search found the
+tool, on gpt-5.4 and gpt-5.6, or an `additional_tools` item has it, on gpt-5.6, although
+calls come without one there. Without a namespace the former are refused (reports:
+vercel/ai 15193, pi 7709, copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that
+the latter are refused like them; that a namespace which no tool has is refused.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.configuration import list_appended
-from simulator.models import ModelFacts
 from simulator.refusals import Refusal
 
 Item = Mapping[str, Any]
 
 
-def check_namespaces(body: Item, items: Sequence[Item], model: ModelFacts) -> None:
+def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     """Raise the refusal for the first call whose namespace does not fit."""
     declared = body.get("tools") or []
     deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
@@ -29,13 +27,12 @@ def check_namespaces(body: Item, items: Sequence[Item], model: ModelFacts) -> No
         for tool in tools
         if tool["type"] in ("function", "custom")
     }
-    named = deferred | (added if model.names_appended_tools else set())
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
             continue
         path, name = f"input[{index}].namespace", item["name"]
         given = item.get("namespace")
-        if given is None and name in named - flat:
+        if given is None and name in (deferred | added) - flat:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
                 "the default namespace. Round-trip the model's function_call item with "

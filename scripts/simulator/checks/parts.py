@@ -34,8 +34,9 @@ DOCUMENTS = (
     f"{OFFICE_TYPES}.presentationml.presentation",
     f"{OFFICE_TYPES}.spreadsheetml.sheet",
 )
-MOST_IMAGES, MOST_FILE_BYTES = 1500, 50_000_000
-MOST_IMAGE_BYTES = 20_000_000
+MAX_IMAGES = 1500
+MAX_FILE_BYTES = 50_000_000
+MAX_IMAGE_BYTES = 20_000_000
 INVALID_IMAGE_TEXT = (
     "The image data you provided does not represent a valid image. Please check your "
     "input and try again with one of the following image formats: ['image/jpeg', "
@@ -48,20 +49,21 @@ def check_parts(items: Sequence[Mapping[str, Any]]) -> None:
 
     Source: docs/reference/responses-api.md, "Values"; the words are assumed.
     """
-    images = size = 0
+    images = 0
+    size = 0
     for part, path in _list_parts(items):
         if part.get("type") == "input_image":
             images += 1
             _check_image(part, path)
         elif part.get("type") == "input_file":
             size += _check_file(part, path)
-    if images > MOST_IMAGES:
+    if images > MAX_IMAGES:
         raise Refusal(
-            f"Too many images in request: {images}. The maximum is {MOST_IMAGES}.",
+            f"Too many images in request: {images}. The maximum is {MAX_IMAGES}.",
             code="invalid_value",
             param="input",
         )
-    if size > MOST_FILE_BYTES:
+    if size > MAX_FILE_BYTES:
         raise Refusal(
             "The total size of the files in this request exceeds the maximum of 50 MB.",
             code="invalid_value",
@@ -73,8 +75,8 @@ def _list_parts(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Part, str]
     for index, item in enumerate(items):
         for name in ("content", "output"):
             rows = item.get(name)
-            for place, part in enumerate(rows if isinstance(rows, list) else ()):
-                yield part, f"input[{index}].{name}[{place}]"
+            for number, part in enumerate(rows if isinstance(rows, list) else ()):
+                yield part, f"input[{index}].{name}[{number}]"
 
 
 def _check_image(part: Part, path: str) -> None:
@@ -83,19 +85,19 @@ def _check_image(part: Part, path: str) -> None:
     url = part.get("image_url")
     if url is None or IMAGE_URL_PATTERN.match(url):
         return
-    place = f"{path}.image_url"
-    found = DATA_URL_PATTERN.match(url)
-    if found is None:
-        raise _refuse_image(place, "a valid URL", "a value with an invalid format")
-    if not found[1].startswith("image/"):
+    url_path = f"{path}.image_url"
+    data_url = DATA_URL_PATTERN.match(url)
+    if data_url is None:
+        raise _refuse_image(url_path, "a valid URL", "a value with an invalid format")
+    if not data_url[1].startswith("image/"):
         wanted = "a base64-encoded data URL with an image MIME type (e.g. "
         wanted += "'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
-        raise _refuse_image(place, wanted, f"unsupported MIME type '{found[1]}'")
-    content = _decode_data(found[3], place)
-    if len(content) > MOST_IMAGE_BYTES:
+        raise _refuse_image(url_path, wanted, f"unsupported MIME type '{data_url[1]}'")
+    content = _decode_data(data_url[3], url_path)
+    if len(content) > MAX_IMAGE_BYTES:
         raise Refusal(
             f"The image is too large: {len(content)} bytes. The maximum is "
-            f"{MOST_IMAGE_BYTES} bytes.",
+            f"{MAX_IMAGE_BYTES} bytes.",
             code="image_file_too_large",
             param="input",
         )
@@ -112,62 +114,62 @@ def _check_file(part: Part, path: str) -> int:
     `application/pdf`, `text/csv` and those of Office.
     """
     _read_single_source(part, path, ("file_data", "file_id", "file_url"))
-    given = part.get("file_data")
-    if given is None:
+    file_data = part.get("file_data")
+    if file_data is None:
         return 0
     if not part.get("filename"):
         raise refuse_missing_parameter(f"{path}.filename")
-    place = f"{path}.file_data"
-    found = DATA_URL_PATTERN.match(given)
-    if found is None:
-        raise _refuse_file(place, "a value without the 'data:' prefix")
-    kind = found[1]
+    data_path = f"{path}.file_data"
+    data_url = DATA_URL_PATTERN.match(file_data)
+    if data_url is None:
+        raise _refuse_file(data_path, "a value without the 'data:' prefix")
+    kind = data_url[1]
     if kind not in DOCUMENTS and not kind.startswith("text/"):
-        raise _refuse_file(place, f"unsupported MIME type '{kind}'")
-    content = _decode_data(found[3], place)
+        raise _refuse_file(data_path, f"unsupported MIME type '{kind}'")
+    content = _decode_data(data_url[3], data_path)
     if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
         raise Refusal(
             f"The file '{part['filename']}' is empty or could not be read.",
             code="invalid_file",
-            param=place,
+            param=data_path,
         )
     return len(content)
 
 
 def _read_single_source(part: Part, path: str, names: Sequence[str]) -> None:
     """Source: types of openai 3.54.0; the words are assumed."""
-    given = [name for name in names if part.get(name) is not None]
-    if not given:
+    sources = [name for name in names if part.get(name) is not None]
+    if not sources:
         raise refuse_missing_parameter(f"{path}.{names[0]}")
-    if len(given) > 1:
-        raise refuse_exclusive_fields(path, given)
+    if len(sources) > 1:
+        raise refuse_exclusive_fields(path, sources)
 
 
-def _decode_data(payload: str, place: str) -> bytes:
+def _decode_data(payload: str, path: str) -> bytes:
     """Source: openai/codex 5346."""
     try:
         return base64.b64decode(payload, validate=True)
     except ValueError:
         raise _refuse_image(
-            place, "base64-encoded data", "a value that is not"
+            path, "base64-encoded data", "a value that is not"
         ) from None
 
 
-def _refuse_file(place: str, got: str) -> Refusal:
+def _refuse_file(path: str, got: str) -> Refusal:
     return Refusal(
-        f"Invalid file data: '{place}'. Expected a base64-encoded data URL with a valid "
+        f"Invalid file data: '{path}'. Expected a base64-encoded data URL with a valid "
         "file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got "
         f"{got}. Please see "
         "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
         "for supported file types.",
         code="invalid_value",
-        param=place,
+        param=path,
     )
 
 
-def _refuse_image(place: str, wanted: str, got: str) -> Refusal:
+def _refuse_image(path: str, wanted: str, got: str) -> Refusal:
     return Refusal(
-        f"Invalid '{place}'. Expected {wanted}, but got {got}.",
+        f"Invalid '{path}'. Expected {wanted}, but got {got}.",
         code="invalid_value",
-        param=place,
+        param=path,
     )

@@ -1,6 +1,6 @@
 """Whether replayed reasoning may be read.
 
-Refused outright: content that is not ours, or not this organisation's. Dropped and
+Refused outright: content that is not ours, or not this organization's. Dropped and
 reported, on models that bind reasoning to its prefix: content whose history changed
 (docs/reference/responses-api.md, "Changed beginnings", and "Refusals of input items",
 4, 9, 10 and 12).
@@ -15,7 +15,7 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
-from simulator.prefix import serialise_bound_head
+from simulator.prefix import serialize_bound_head
 from simulator.refusals import (
     Refusal,
     refuse_array_length,
@@ -33,16 +33,16 @@ from simulator.tokens import SEALED_TYPES
 
 Item = Mapping[str, Any]
 UNREADABLE_TEXT = "Encrypted content could not be decrypted or parsed."
-OTHER_ORGANISATION_TEXT = (
+OTHER_ORGANIZATION_TEXT = (
     "Encrypted content organization_id did not match the target organization."
 )
 
 
 @dataclass(frozen=True)
 class ReplayReader:
-    """Who asks: the organisation, the end user, the model, the profile."""
+    """Who asks: the organization, the end user, the model, the profile."""
 
-    organisation: str
+    organization: str
     end_user: str | None
     model: ModelFacts
     profile: Profile
@@ -68,25 +68,26 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prefix = PrefixHash(serialise_bound_head(body, reader.model))
+    prefix = PrefixHash(serialize_bound_head(body, reader.model))
     kept: list[Item] = []
     removed: list[dict[str, str]] = []
     tokens = 0
     last_user = _last_user(items)
     for index, item in enumerate(items):
         if read_item_type(item) in SEALED_TYPES:
-            found = _unseal_item(item, index, reader)
+            seal = _unseal_item(item, index, reader)
             past = index < last_user
             compacts = read_item_type(item) == "compaction"
-            read = found.prefix if compacts else prefix.digest()
-            reason = _removal(found, read, past and not compacts, reader)
+            read = seal.prefix if compacts else prefix.digest()
+            reason = _removal(seal, read, past and not compacts, reader)
             if reason:
-                id = item.get("id") or found.item
+                id = item.get("id") or seal.item
                 removed.append(_build_removal_report(id, reason))
                 continue
             if compacts:  # it stands for all before it
-                kept, tokens = [], 0
-            tokens += found.tokens
+                kept = []
+                tokens = 0
+            tokens += seal.tokens
         if read_item_type(item) == "mcp_call":
             continue  # taken, but never read: only a stored response gives it back
         kept.append(canonicalize_item(item))
@@ -116,14 +117,14 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
         _refuse_plain_text(item, f"input[{index}].content")
     content = item.get("encrypted_content") or ""
     try:
-        found = unseal_content(content)
+        seal = unseal_content(content)
     except ForeignSeal as error:
         raise _refuse_unverifiable(content, UNREADABLE_TEXT) from error
-    if found.organisation != reader.organisation:
-        raise _refuse_unverifiable(content, OTHER_ORGANISATION_TEXT)
-    if found.family != reader.model.family and not _is_tolerated(reader):
+    if seal.organisation != reader.organization:
+        raise _refuse_unverifiable(content, OTHER_ORGANIZATION_TEXT)
+    if seal.family != reader.model.family and not _is_tolerated(reader):
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
-    return found
+    return seal
 
 
 def _refuse_plain_text(item: Item, path: str) -> None:
@@ -149,15 +150,15 @@ def _refuse_unverifiable(content: str, reason: str) -> Refusal:
     )
 
 
-def _removal(found: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
+def _removal(seal: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
     """Return why the model does not read something; older models do not report it."""
     boundary = "turn_boundary" if past and reader.current_turn_only else None
     if not reader.model.binds_reasoning_to_prefix:
         return boundary
-    if found.family != reader.model.family:
+    if seal.family != reader.model.family:
         return "model_mismatch"
-    if found.end_user != reader.end_user:
+    if seal.end_user != reader.end_user:
         return "end_user_mismatch"
-    if found.prefix != prefix:
+    if seal.prefix != prefix:
         return "prefix_mismatch"
     return boundary

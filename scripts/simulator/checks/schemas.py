@@ -23,16 +23,43 @@ METASCHEMA = Draft202012Validator(
     Draft202012Validator.META_SCHEMA,
     format_checker=Draft202012Validator.FORMAT_CHECKER,
 )
-MAX_DEPTH, MAX_PROPERTIES, MAX_ENUM_VALUES = 10, 5000, 1000
-MAX_NAME_CHARACTERS, MAX_ENUM_CHARACTERS, LONG_ENUM = 120_000, 15_000, 250
+MAX_DEPTH = 10
+MAX_PROPERTIES = 5000
+MAX_ENUM_VALUES = 1000
+MAX_NAME_CHARACTERS = 120_000
+MAX_ENUM_CHARACTERS = 15_000
+LONG_ENUM = 250
 STRICT_REFUSED = (
-    *("allOf", "oneOf", "not", "if", "then", "else", "patternProperties"),
-    *("dependentRequired", "dependentSchemas", "propertyNames", "default"),
-    *("minLength", "maxLength", "uniqueItems", "contains", "minProperties"),
-    *("maxProperties", "unevaluatedProperties", "unevaluatedItems", "prefixItems"),
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "patternProperties",
+    "dependentRequired",
+    "dependentSchemas",
+    "propertyNames",
+    "default",
+    "minLength",
+    "maxLength",
+    "uniqueItems",
+    "contains",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "prefixItems",
 )
 STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6"),
+    "date-time",
+    "time",
+    "date",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
     "uuid",
 )
 DEFINITION = re.compile(r"#/(?P<key>\$defs|definitions)/(?P<name>[^/]+)")
@@ -84,10 +111,10 @@ def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
     """Return the place of the first pattern that looks around; or nothing."""
     for tool in tools:
         if isinstance(tool.get("parameters"), dict):
-            for place, schema in _walk(tool["parameters"], "$"):
+            for schema_path, schema in _walk(tool["parameters"], "$"):
                 pattern = schema.get("pattern")
                 if isinstance(pattern, str) and LOOKAROUND.search(pattern):
-                    return f"{place}.pattern"
+                    return f"{schema_path}.pattern"
     return ""
 
 
@@ -124,26 +151,26 @@ def _check_metaschema(schema: Mapping[str, Any]) -> SchemaProblem:
 
 
 def _check_references(schema: Mapping[str, Any]) -> SchemaProblem:
-    for _, one in _walk(schema, "$"):
-        target = one.get("$ref")
+    for _, inner in _walk(schema, "$"):
+        target = inner.get("$ref")
         if isinstance(target, str) and not _leads_somewhere(schema, target):
             return "reference can only point to definitions defined at the top level."
     return None
 
 
 def _leads_somewhere(schema: Mapping[str, Any], target: str) -> bool:
-    found = DEFINITION.fullmatch(target)
-    if found is None:
+    match = DEFINITION.fullmatch(target)
+    if match is None:
         return target == "#"
-    name = found["name"].replace("~1", "/").replace("~0", "~")
-    return name in schema.get(found["key"], {})
+    name = match["name"].replace("~1", "/").replace("~0", "~")
+    return name in schema.get(match["key"], {})
 
 
-def _walk(schema: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _walk(schema: Any, path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if isinstance(schema, dict):
-        yield place, schema
+        yield path, schema
         for name, inner in _inner_schemas(schema):
-            yield from _walk(inner, ".".join((place, *name)))
+            yield from _walk(inner, ".".join((path, *name)))
 
 
 def _inner_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[Context, Any]]:
@@ -185,12 +212,12 @@ def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
 
 def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
     """Hold a strict schema against the limits that the guide states."""
-    inner = [one for _, one in _walk(schema, "$")]
+    schemas = [inner for _, inner in _walk(schema, "$")]
     depth = _measure_depth(schema)
     if depth > MAX_DEPTH:
         return f"{depth} levels of nesting exceeds limit of {MAX_DEPTH}."
-    enums = [one["enum"] for one in inner if "enum" in one]
-    names = [name for one in inner for name in one.get("properties", {})]
+    enums = [inner["enum"] for inner in schemas if "enum" in inner]
+    names = [name for inner in schemas for name in inner.get("properties", {})]
     texts = [value for values in enums for value in values if isinstance(value, str)]
     counts = {
         "object properties": (MAX_PROPERTIES, len(names)),
@@ -201,10 +228,10 @@ def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
             max(map(_measure_enum, enums), default=0),
         ),
     }
-    for what, (most, count) in counts.items():
-        if count > most:
+    for what, (limit, count) in counts.items():
+        if count > limit:
             return (
-                f"Expected at most {most} {what} in total within a single schema when "
+                f"Expected at most {limit} {what} in total within a single schema when "
                 f"using structured outputs, but received {count}. Consider reducing the "
                 f"number of {what.split()[0]}s, or use 'strict: false' to opt out of "
                 "structured outputs."
@@ -223,5 +250,5 @@ def _measure_depth(schema: Any) -> int:
     if not isinstance(schema, dict):
         return 0
     own = bool({"properties", "items"} & set(schema))
-    below = [_measure_depth(one) for _, one in _inner_schemas(schema)]
+    below = [_measure_depth(inner) for _, inner in _inner_schemas(schema)]
     return int(own) + max(below, default=0)

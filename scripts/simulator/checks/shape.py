@@ -164,7 +164,7 @@ def _check_literal(value: object, allowed: tuple[str, ...], path: str) -> None:
     if value in allowed:
         return
     if not isinstance(value, str):
-        expected = f"one of {' or '.join(repr(one) for one in allowed)}"
+        expected = f"one of {' or '.join(repr(literal) for literal in allowed)}"
         raise refuse_type(path, expected, read_type_word(value))
     raise refuse_value(path, value, allowed)
 
@@ -191,21 +191,23 @@ def _check_union(value: object, options: tuple[TypeHint, ...], path: str) -> Non
         if shapes:
             _check_variant(value, shapes, path)
             return
-    refusals = _collect_refusals(
-        options, lambda option: check_value(value, option, path)
-    )
+
+    def check_option(option: TypeHint) -> None:
+        check_value(value, option, path)
+
+    refusals = _collect_refusals(options, check_option)
     if refusals:
         raise _choose_refusal(refusals, options, value, path)
 
 
 def _collect_refusals(
-    options: Sequence[TypeHint], checked: Callable[[Any], None]
+    options: Sequence[TypeHint], check: Callable[[Any], None]
 ) -> list[Refusal]:
     """Return what is wrong under each of the options; nothing where one fits."""
     refusals: list[Refusal] = []
     for option in options:
         try:
-            checked(option)
+            check(option)
         except Refusal as refusal:
             refusals.append(refusal)
         else:
@@ -238,9 +240,11 @@ def _check_variant(value: Mapping[str, Any], shapes: list[type], path: str) -> N
     if not candidates:
         _refuse_tag(value, shapes, path)
         candidates = [shape for shape in shapes if not read_tags(shape)] or shapes
-    refusals = _collect_refusals(
-        candidates, lambda shape: check_shape(value, shape, path)
-    )
+
+    def check_candidate(shape: TypeHint) -> None:
+        check_shape(value, shape, path)
+
+    refusals = _collect_refusals(candidates, check_candidate)
     if refusals:
         raise refusals[0]
 
@@ -259,7 +263,7 @@ def read_tags(shape: type) -> tuple[str, ...]:
     """Return the literal values of a shape's ``type`` field."""
     hint, _ = unwrap_hint(read_fields(shape).get("type", str))
     options = (hint, *typing.get_args(hint))
-    literals = [one for one in options if read_origin(one) is typing.Literal]
+    literals = [option for option in options if read_origin(option) is typing.Literal]
     return typing.get_args(literals[0]) if literals else ()
 
 
@@ -272,7 +276,7 @@ UNDOCUMENTED_PARAMETERS = ("stream", "client_metadata")
 NULLABLE_PARAMETERS = ("tool_choice",)
 """Parameters that may be null although the types say otherwise; recorded."""
 # An output that names no call cannot be paired, whatever the types allow.
-ASKED = {"function_call_output": "call_id"}
+REQUIRED_FIELDS = {"function_call_output": "call_id"}
 
 
 def check_body(body: Body) -> None:
@@ -333,9 +337,9 @@ def check_item(item: object, path: str) -> None:
     shape = _shape_of(kind, path)
     if kind == "web_search_call":
         item = _check_sources(item, path)
-    asked = ASKED.get(kind)
-    if asked and item.get(asked) is None:
-        raise refuse_missing_parameter(join_path(path, asked))
+    required_field = REQUIRED_FIELDS.get(kind)
+    if required_field and item.get(required_field) is None:
+        raise refuse_missing_parameter(join_path(path, required_field))
     check_shape(item, shape, path)
 
 
@@ -343,8 +347,8 @@ def _shape_of(kind: object, path: str) -> type:
     shapes = typing.get_args(ResponseInputItemParam)
     for shape in shapes:
         if kind in read_tags(shape):
-            found: type = shape
-            return found
+            fitting: type = shape
+            return fitting
     if not isinstance(kind, str):
         raise refuse_type(join_path(path, "type"), "a string", read_type_word(kind))
     raise refuse_value(join_path(path, "type"), kind, list_item_types())
@@ -394,22 +398,22 @@ def _check_assistant(item: Body, path: str) -> None:
         "refusal": ResponseOutputRefusalParam,
     }
     for index, part in enumerate(item["content"]):
-        place = f"{path}.content[{index}]"
-        kind = _read_type(part, place)
+        part_path = f"{path}.content[{index}]"
+        kind = _read_type(part, part_path)
         if kind not in parts:
-            raise refuse_value(place, kind, tuple(parts))
-        check_shape(part, parts[kind], place, frozenset({"annotations"}))
+            raise refuse_value(part_path, kind, tuple(parts))
+        check_shape(part, parts[kind], part_path, frozenset({"annotations"}))
     bare = {**item, "content": []}
-    unasked = frozenset({"id", "status", "type"})
-    check_shape(bare, ResponseOutputMessageParam, path, unasked)
+    optional = frozenset({"id", "status", "type"})
+    check_shape(bare, ResponseOutputMessageParam, path, optional)
 
 
 def _check_user_parts(content: list[Any], path: str) -> None:
     for index, part in enumerate(content):
-        place = f"{path}[{index}]"
-        kind = _read_type(part, place)
+        part_path = f"{path}[{index}]"
+        kind = _read_type(part, part_path)
         if kind not in USER_PARTS:
-            raise refuse_value(place, kind, USER_PARTS)
+            raise refuse_value(part_path, kind, USER_PARTS)
 
 
 def _read_type(part: object, path: str) -> Any:

@@ -19,10 +19,13 @@ from simulator.refusals import (
     refuse_range,
 )
 
-MAX_TOOLS, MAX_NAME_CHARACTERS = 128, 64
+MAX_TOOLS = 128
+MAX_NAME_CHARACTERS = 64
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 STORE_ID = re.compile("vs_")
-MAX_STORES, MAX_RESULTS, MAX_DOMAINS = 2, 50, 100
+MAX_STORES = 2
+MAX_RESULTS = 50
+MAX_DOMAINS = 100
 COUNTRY = re.compile(r"[A-Za-z]{2}")
 DOMAIN = re.compile(r"[^\s/:]+(?:/\S*)?")
 Tool = Mapping[str, Any]
@@ -31,16 +34,16 @@ Tool = Mapping[str, Any]
 def check_hosted(tools: Sequence[Tool], path: str) -> None:
     """Raise the refusal for the first value that a hosted tool does not take."""
     for index, tool in enumerate(tools):
-        place = f"{path}[{index}]"
+        tool_path = f"{path}[{index}]"
         if tool["type"] == "image_generation":
-            check_image_tool(tool, place)
+            check_image_tool(tool, tool_path)
         if tool["type"] == "code_interpreter":
-            _check_container(tool["container"], place)
+            _check_container(tool["container"], tool_path)
         if tool["type"] == "file_search":
-            _check_stores(tool["vector_store_ids"], f"{place}.vector_store_ids")
-            _check_results(tool, f"{place}.max_num_results")
+            _check_stores(tool["vector_store_ids"], f"{tool_path}.vector_store_ids")
+            _check_results(tool, f"{tool_path}.max_num_results")
         if tool["type"] == "web_search":
-            _check_search_place(tool, place)
+            _check_search_place(tool, tool_path)
 
 
 def _check_container(container: str | Tool, path: str) -> None:
@@ -88,12 +91,12 @@ def _check_search_place(tool: Tool, path: str) -> None:
     if country is not None and not COUNTRY.fullmatch(country):
         raise refuse_pattern(f"{path}.user_location.country", COUNTRY.pattern)
     domains = (tool.get("filters") or {}).get("allowed_domains") or []
-    place = f"{path}.filters.allowed_domains"
+    domains_path = f"{path}.filters.allowed_domains"
     if len(domains) > MAX_DOMAINS:
-        raise refuse_array_length(place, MAX_DOMAINS, len(domains))
+        raise refuse_array_length(domains_path, MAX_DOMAINS, len(domains))
     for index, domain in enumerate(domains):
         if not DOMAIN.fullmatch(domain):
-            raise refuse_pattern(f"{place}[{index}]", DOMAIN.pattern)
+            raise refuse_pattern(f"{domains_path}[{index}]", DOMAIN.pattern)
 
 
 def check_tools(body: Tool) -> None:
@@ -181,9 +184,9 @@ def check_choice(body: Tool, model: ModelFacts) -> None:
     allows = choice["type"] == "allowed_tools"
     if allows and not choice["tools"]:
         raise refuse_empty_array("tool_choice.tools")  # assumed
-    for one in choice["tools"] if allows else [choice]:
-        if not any(is_chosen(tool, one) for tool in tools):
-            name = (allows and one.get("name")) or one["type"]
+    for chosen in choice["tools"] if allows else [choice]:
+        if not any(is_chosen(tool, chosen) for tool in tools):
+            name = (allows and chosen.get("name")) or chosen["type"]
             raise Refusal(
                 f"Tool choice '{name}' not found in 'tools' parameter.",
                 param="tool_choice",

@@ -24,6 +24,7 @@ DELIVERIES: Mapping[str, str] = {
     "error": "as an `error` event, nested, behind `created` and `in_progress`",
     "error-flat": "as an `error` event whose fields stand in the event itself",
     "failed": "as `response.failed` behind `created` and `in_progress`",
+    "both": "as an `error` event, then `response.failed`: so the API does it (recorded)",
 }
 
 
@@ -58,6 +59,9 @@ def build_reply(refusal: Refusal, form: str, delivery: str) -> Reply | HttpReply
 def _build_ending(error: Fields, delivery: str) -> Ending:
     if delivery == "failed":
         return Ending("response.failed", {"error": error})
+    if delivery == "both":
+        told = {"type": "error", "error": error}
+        return Ending("response.failed", {"error": error}, before=told)
     if delivery == "error":
         return Ending("error", {"error": error})
     flat = {name: value for name, value in error.items() if name != "type"}

@@ -40,10 +40,7 @@ LOOKUP_WORDS = (
 )
 PHRASES = {
     "code_interpreter_call": "Container is expired.",
-    "function_call": (
-        "Missing namespace for function_call '{name}'. It does not exist in the "
-        "default namespace."
-    ),
+    "function_call": "The input holds a function call that cannot be read.",
     "configuration_update": (
         "The 'configuration_update' item type is not supported with pro or tournament "
         "models."
@@ -89,38 +86,44 @@ class RefusedPart:
     chat: str = ""
     """Only requests that say this anywhere in their input."""
 
-    def reply_to(self, asked: ValidRequest) -> Reply | HttpReply | None:
+    def reply_to(self, request: ValidRequest) -> Reply | HttpReply | None:
         """Return the refusal of a request; None if it does not hold the part."""
-        if self.chat and self.chat not in _write(asked.items):
+        if self.chat and self.chat not in _write(request.items):
             return None
-        found = self._find(asked)
-        if found is None:
+        place = self._find(request)
+        if place is None:
             return None
-        streams = asked.body.get("stream") and not asked.body.get("background")
-        refusal, form = self._words(found)
+        streams = request.body.get("stream") and not request.body.get("background")
+        refusal, form = self._words(place)
         refusal.status = self.status
         return build_reply(refusal, form, self.delivery if streams else "http")
 
-    def _words(self, found: _Place) -> tuple[Refusal, str]:
+    def _words(self, place: _Place) -> tuple[Refusal, str]:
         """Return the words of the form; those with the place if it has no others."""
         if self.form == "unnamed":
             return Refusal(UNNAMED), "message"
-        if self.form == "id" and found.id:
-            return Refusal(found.id_words.format(id=found.id)), "id"
-        if self.form == "phrase" and found.phrase:
-            return Refusal(found.phrase), "phrase"
-        bare = self.form in ("id", "phrase")
-        return found.words, "message" if bare else self.form
+        if self.form == "id" and place.id:
+            return Refusal(place.id_words.format(id=place.id)), "id"
+        if self.form == "phrase" and place.phrase:
+            return Refusal(place.phrase), "phrase"
+        if self.form in ("id", "phrase"):
+            return place.words, "message"
+        return place.words, self.form
 
-    def _find(self, asked: ValidRequest) -> _Place | None:
+    def _find(self, request: ValidRequest) -> _Place | None:
         if self.place == "parameter":
-            return self._find_parameter(asked.body)
-        listed = _list_tools(asked) if self.place == "tool" else _list_items(asked)
-        for path, value in listed:
-            look = self._look_at_tool if self.place == "tool" else self._look_at_item
-            found = look(path, value) if self.text in _write(value) else None
-            if found is not None:
-                return found
+            return self._find_parameter(request.body)
+        is_tool = self.place == "tool"
+        candidates = _list_tools(request) if is_tool else _list_items(request)
+        for path, candidate in candidates:
+            if self.text not in _write(candidate):
+                continue
+            if is_tool:
+                place = self._look_at_tool(path, candidate)
+            else:
+                place = self._look_at_item(path, candidate)
+            if place is not None:
+                return place
         return None
 
     def _find_parameter(self, body: Item) -> _Place | None:
@@ -141,7 +144,7 @@ class RefusedPart:
         if words is None:
             return None
         id = item.get("call_id") or item.get("container_id") or read_item_id(item) or ""
-        phrase = PHRASES.get(kind, "").format(name=item.get("name"))
+        phrase = PHRASES.get(kind, "")
         return _Place(path, words, id, ID_WORDS.get(kind, LOOKUP_WORDS), phrase)
 
     def _item_words(self, path: str, item: Item) -> Refusal | None:
@@ -150,27 +153,27 @@ class RefusedPart:
         if self.key:
             if (self.key in item) == self.missing:
                 return None
-            missing = refuse_missing_parameter(f"{path}.{self.key}")
-            return (
-                missing
-                if self.missing
-                else refuse_unknown_parameter(f"{path}.{self.key}")
-            )
+            key_path = f"{path}.{self.key}"
+            if self.missing:
+                return refuse_missing_parameter(key_path)
+            return refuse_unknown_parameter(key_path)
         if read_item_type(item) in NEWER_TYPES:  # as servers do that know it not
-            kinds = [one for one in list_item_types() if one not in NEWER_TYPES]
+            kinds = [name for name in list_item_types() if name not in NEWER_TYPES]
             return refuse_value(f"{path}.type", read_item_type(item), kinds)
         words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "
         words += "supported here."
         return Refusal(words, code="invalid_value", param=path)
 
     def _look_at_tool(self, path: str, tool: Item) -> _Place | None:
-        name, kind = tool.get("name"), tool["type"]
+        name = tool.get("name")
+        kind = tool["type"]
         if self.name not in ("", name, kind):
             return None
         if kind == "function":
             text = f"Invalid schema for function '{name}': In context=(), schema is "
             text += "not supported"
-            code, leaf = "invalid_function_parameters", f"{path}.parameters"
+            code = "invalid_function_parameters"
+            leaf = f"{path}.parameters"
             words = Refusal(f"{text}: '{leaf}'.", code=code, param=leaf)
             return _Place(path, words, phrase=f"{text}.")
         leaf = f"{path}.type"
@@ -207,23 +210,23 @@ def _refuse_part(path: str, item: Item, kind: str) -> Refusal | None:
         for index, part in enumerate(rows if isinstance(rows, list) else ()):
             if part.get("type") != kind:
                 continue
-            leaf = SOURCES.get(kind)
-            leaf = f".{leaf}" if leaf else ""
-            place = f"{path}.{name}[{index}]{leaf}"
-            words = f"Invalid '{place}'. Expected a value that can be read, but got a "
-            words += "value that cannot."
-            return Refusal(words, code="invalid_value", param=place)
+            part_path = f"{path}.{name}[{index}]"
+            if kind in SOURCES:
+                part_path += f".{SOURCES[kind]}"
+            words = f"Invalid '{part_path}'. Expected a value that can be read, but "
+            words += "got a value that cannot."
+            return Refusal(words, code="invalid_value", param=part_path)
     return None
 
 
-def _list_items(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
-    for index, item in enumerate(asked.items):
+def _list_items(request: ValidRequest) -> Iterator[tuple[str, Item]]:
+    for index, item in enumerate(request.items):
         yield f"input[{index}]", item
 
 
-def _list_tools(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
-    yield from _number(asked.body.get("tools") or (), "tools")
-    for path, item in _list_items(asked):
+def _list_tools(request: ValidRequest) -> Iterator[tuple[str, Item]]:
+    yield from _number(request.body.get("tools") or (), "tools")
+    for path, item in _list_items(request):
         if read_item_type(item) == "additional_tools":
             yield from _number(item["tools"], f"{path}.tools")
 

@@ -29,8 +29,9 @@ TYPES = {
 class FailedStart:
     """Fails the first attempts at an answer behind ``created`` and an empty item.
 
-    ``ending`` is ``failed``, ``error``, ``error-flat``, or what happens to the
-    connection: ``cut`` ends the body, ``drop`` aborts it, ``stall`` falls silent.
+    ``ending`` is ``failed``, ``error``, ``error-flat``, ``both`` (``error``, then
+    ``response.failed``, as the API does it), or what happens to the connection: ``cut``
+    ends the body, ``drop`` aborts it, ``stall`` falls silent.
     """
 
     ending: str = "failed"
@@ -46,20 +47,26 @@ class FailedStart:
     usage: bool = False
     """Whether ``response.failed`` says what was billed."""
 
-    def concerns(self, asked: ValidRequest) -> bool:
+    def concerns(self, request: ValidRequest) -> bool:
         """Tell whether the answer to this request is to fail."""
-        due = self.after_rounds in (None, asked.rounds)
-        return due and self.text in asked.said
+        due = self.after_rounds in (None, request.rounds)
+        return due and self.text in request.said
 
     def shorten(self, events: Sequence[Event]) -> list[Event]:
         """Return the events up to the first item, and the failure behind them."""
-        kept = [one for one in events[:3] if "response" in one]
-        added = (one for one in events if one["type"].endswith("output_item.added"))
+        start = [event for event in events[:3] if "response" in event]
+        added = [
+            event for event in events if event["type"].endswith("output_item.added")
+        ]
         if self.item:
-            kept += [one for one, _ in zip(added, range(1), strict=False)]
-        broken = self.ending in BREAKS  # in the middle of an event, or before it
-        kept.append(events[-1] if broken else self._build_last(events))
-        return [{**one, "sequence_number": n} for n, one in enumerate(kept)]
+            start += added[:1]
+        # A connection that breaks does so in the middle of an event, or before it.
+        is_broken = self.ending in BREAKS
+        start += events[-1:] if is_broken else self._build_last(events)
+        numbered = []
+        for number, event in enumerate(start):
+            numbered.append({**event, "sequence_number": number})
+        return numbered
 
     def break_off(self, options: Options, count: int) -> Options:
         """Return the options under which the connection breaks behind the events."""
@@ -67,14 +74,17 @@ class FailedStart:
             return options
         return Options({**options.given, self.ending: str(count - 1)})
 
-    def _build_last(self, events: Sequence[Event]) -> Event:
+    def _build_last(self, events: Sequence[Event]) -> list[Event]:
         error = {"code": self.code, "message": MESSAGES[self.code]}
-        if self.ending == "failed":
-            usage = events[-1].get("response", {}).get("usage") if self.usage else None
-            ended = {"status": "failed", "error": error, "usage": usage}
-            opened = events[0]["response"]
-            return {"type": "response.failed", "response": {**opened, **ended}}
+        if self.ending == "error-flat":
+            return [{"type": "error", **error, "param": None}]
         typed = {"type": TYPES.get(self.code, self.code), **error, "param": None}
-        if self.ending == "error":
-            return {"type": "error", "error": typed}
-        return {"type": "error", **error, "param": None}
+        nested = {"type": "error", "error": typed}
+        usage = events[-1].get("response", {}).get("usage") if self.usage else None
+        ended = {"status": "failed", "error": error, "usage": usage}
+        failed = {
+            "type": "response.failed",
+            "response": {**events[0]["response"], **ended},
+        }
+        last = {"error": [nested], "failed": [failed], "both": [nested, failed]}
+        return last[self.ending]

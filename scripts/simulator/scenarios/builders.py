@@ -1,7 +1,7 @@
 """The words in which a transcript is written.
 
 Each function returns an item as the API would finish it, without its id. Texts may leave
-words open as ``$turn``, ``$said`` ... (see :meth:`simulator.asked.Asked.words`).
+words open as ``$turn``, ``$said`` ... (see :meth:`simulator.request.ValidRequest.words`).
 """
 
 import json
@@ -89,7 +89,7 @@ def build_web_search_call(query: str, *urls: str) -> Item:
 
 
 def build_file_search_call(*queries: str) -> Item:
-    """Return a search in the organisation's files."""
+    """Return a search in the organization's files."""
     return {"type": "file_search_call", "queries": list(queries), "results": None}
 
 

@@ -36,14 +36,13 @@ def find_task_field(text: str) -> str | None:
     """Return the field that a task's prompt asks for, None if it is no task."""
     if "### Task:" not in text:
         return None
-    found = TASK_OUTPUT_PATTERN.search(text) or TASK_FIELD_PATTERN.search(text)
-    field = found["field"] if found else ""
+    match = TASK_OUTPUT_PATTERN.search(text) or TASK_FIELD_PATTERN.search(text)
+    field = match["field"] if match else ""
     return field if field in TASK_ANSWERS else None
 
 
-def _answer_task(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    field = find_task_field(asked.said) or "title"
+def _answer_task(request: ValidRequest, _options: Options) -> Reply:
+    field = find_task_field(request.said) or "title"
     return make_reply(build_message(json.dumps({field: TASK_ANSWERS[field]})))
 
 
@@ -65,4 +64,6 @@ ALL_SCENARIOS = (
     *AGENT_SCENARIOS,
     TASK_SCENARIO,
 )
-SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}
+SCENARIOS: Mapping[str, Scenario] = {
+    scenario.name: scenario for scenario in ALL_SCENARIOS
+}

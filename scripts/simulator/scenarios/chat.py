@@ -65,7 +65,8 @@ FENCE = "```python\nprint('not closed'"
 
 def _decline_late() -> Item:
     """Return a message of a text and a refusal."""
-    begun, declined = build_message(FIRST_HALF), build_refusal(DECLINED)
+    begun = build_message(FIRST_HALF)
+    declined = build_refusal(DECLINED)
     return {**begun, "content": [*begun["content"], *declined["content"]]}
 
 

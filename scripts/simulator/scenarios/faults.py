@@ -19,8 +19,10 @@ from simulator.scenarios.scenario import (
     drop_done_events,
     end_failed,
     end_incomplete,
+    end_refused,
     end_uncounted,
     end_with_error_event,
+    end_with_late_reason,
     make_reply,
     make_scenario,
     send_delta_first,
@@ -39,20 +41,46 @@ RATE_LIMIT_TEXT = (
     "Rate limit reached for organization org-simulator-1 on tokens per min (TPM): "
     "Limit 30000, Used 29000, Requested 4000. Please try again in 1.5s."
 )
+TOO_LARGE_TEXT = (
+    "Request too large for gpt-5.6-sol in organization org-simulator-1 on tokens per min "
+    "(TPM): Limit 30000, Requested 31289. The input or output tokens must be reduced in "
+    "order to run successfully. Visit https://platform.openai.com/account/rate-limits to "
+    "learn more."
+)
+MISALIGNED_TEXT = (
+    "This request was blocked by our safety systems. Reason: Potentially unintended "
+    "activity."
+)
+MISALIGNMENT = {
+    "error_type": "potentially_unintended_data_access",
+    "detailed_explanation": (
+        "The model was about to read credentials that the task did not ask for.\n\n"
+        "![details](https://example.com/pixel.png) <script>alert(1)</script> "
+        "Authorization: Bearer sk-canary-0123456789"
+    ),
+    "review_target": "review_simulator_1",
+    "steer": {"message": "Ask before you read **secrets**."},
+}
+"""What a client shows of a stop: with words that must stay words."""
+CYBER_TEXT = "This request has been flagged for possible cybersecurity risk."
+FILTERED_TEXT = (
+    "The response was filtered due to the prompt triggering Azure OpenAI's content "
+    "management policy. Please modify your prompt and retry."
+)
 
 
-def _say_many_words(asked: ValidRequest, options: Options) -> Reply:
+def _say_many_words(_request: ValidRequest, options: Options) -> Reply:
     """Say as many words as were asked for, with a line break now and then."""
-    del asked
     count = options.number("deltas") or 2000
-    ends = ("\n\n" if place % 25 == 24 else " " for place in range(count))
-    text = "".join(f"word{place}{end}" for place, end in enumerate(ends))
+    text = ""
+    for number in range(count):
+        end = "\n\n" if number % 25 == 24 else " "
+        text += f"word{number}{end}"
     return make_reply(THINKING, build_message(text.rstrip()))
 
 
-def _say_long_word(asked: ValidRequest, options: Options) -> Reply:
+def _say_long_word(_request: ValidRequest, options: Options) -> Reply:
     """Say one word that is longer than most readers' line limit."""
-    del asked
     word = "x" * (options.number("bytes") or 1_048_576)
     return make_reply(THINKING, build_message(f"A long word: {word} and its end."))
 
@@ -100,6 +128,48 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "response.failed for the usage policy, in the middle of the reasoning",
         make_reply(
             THINKING, SAYING, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
+        ),
+    ),
+    make_scenario(
+        "misaligned",
+        "an answer that the safety monitoring stops behind a whole call",
+        make_reply(
+            THINKING,
+            build_function_call("$tool", {"city": "Bern"}),
+            SAYING,
+            ending=end_refused(
+                "misalignment_policy_violation",
+                MISALIGNED_TEXT,
+                type="invalid_request_error",
+                misalignment=MISALIGNMENT,
+            ),
+        ),
+    ),
+    make_scenario(
+        "cyber-failed",
+        "a response that fails for the cyber policy, before anything was said",
+        make_reply(
+            ending=end_refused(
+                "cyber_policy", CYBER_TEXT, type="invalid_request_error", counted=False
+            )
+        ),
+    ),
+    make_scenario(
+        "too-large",
+        "a request that is larger than the rate limit, refused in the stream",
+        make_reply(
+            ending=end_refused(
+                "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
+            )
+        ),
+    ),
+    make_scenario(
+        "late-reason",
+        "Azure's filter: response.failed without a reason, then an error event with it",
+        make_reply(
+            THINKING,
+            SAYING,
+            ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
         ),
     ),
     make_scenario(
@@ -193,53 +263,51 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
 )
 
 
-def quote_request(asked: ValidRequest) -> str:
+def quote_request(request: ValidRequest) -> str:
     """Return a message that quotes the header and the body of a request."""
-    body = json.dumps(asked.body, ensure_ascii=False)
-    return f"Refused. Authorization: {asked.authorization}\n{body}"
+    body = json.dumps(request.body, ensure_ascii=False)
+    return f"Refused. Authorization: {request.authorization}\n{body}"
 
 
-def _find_quotation(asked: ValidRequest) -> str:
+def _find_quotation(request: ValidRequest) -> str:
     """Return what is no name of a parameter: the header, then what was said."""
-    return f"{asked.authorization} {asked.said}"
+    return f"{request.authorization} {request.said}"
 
 
 def _refuse_with_quotation(status: int) -> ComposeReply:
-    def compose(asked: ValidRequest, options: Options) -> HttpReply:
-        del options
-        header = asked.authorization
-        fields = {"type": header, "param": _find_quotation(asked), "code": header}
-        body = json.dumps({"error": {"message": quote_request(asked), **fields}})
+    def compose(request: ValidRequest, _options: Options) -> HttpReply:
+        header = request.authorization
+        fields = {"type": header, "param": _find_quotation(request), "code": header}
+        body = json.dumps({"error": {"message": quote_request(request), **fields}})
         return HttpReply(status, body, headers={"x-request-id": header})
 
     return compose
 
 
-def _build_error_event(asked: ValidRequest, *, nested: bool) -> Ending:
-    header = asked.authorization
+def _build_error_event(request: ValidRequest, *, nested: bool) -> Ending:
+    header = request.authorization
     ending = end_with_error_event(
-        header, quote_request(asked), nested=nested, type=header
+        header, quote_request(request), nested=nested, type=header
     )
     inner = ending.fields["error"] if nested else ending.fields
-    inner["param"] = _find_quotation(asked)
+    inner["param"] = _find_quotation(request)
     return ending
 
 
-def _leak_in_event(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=False))
+def _leak_in_event(request: ValidRequest, _options: Options) -> Reply:
+    return make_reply(
+        THINKING, SAYING, ending=_build_error_event(request, nested=False)
+    )
 
 
-def _leak_in_nested_event(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return make_reply(THINKING, SAYING, ending=_build_error_event(asked, nested=True))
+def _leak_in_nested_event(request: ValidRequest, _options: Options) -> Reply:
+    return make_reply(THINKING, SAYING, ending=_build_error_event(request, nested=True))
 
 
-def _leak_in_failure(asked: ValidRequest, options: Options) -> Reply:
-    del options
+def _leak_in_failure(request: ValidRequest, _options: Options) -> Reply:
     # Else a `$` would be taken for a word that a transcript leaves open.
-    text = quote_request(asked).replace("$", "$$")
-    ending = end_failed(asked.authorization, text)
+    text = quote_request(request).replace("$", "$$")
+    ending = end_failed(request.authorization, text)
     return make_reply(THINKING, SAYING, ending=ending)
 
 

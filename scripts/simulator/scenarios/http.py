@@ -1,13 +1,22 @@
 """What goes wrong before there is a response."""
 
 import json
+from typing import Any
 
 from simulator.options import Options
 from simulator.request import ValidRequest
 from simulator.scenarios.chat import CHAT_SCENARIOS
+from simulator.scenarios.faults import (
+    CYBER_TEXT,
+    FILTERED_TEXT,
+    MISALIGNED_TEXT,
+    MISALIGNMENT,
+    TOO_LARGE_TEXT,
+)
 from simulator.scenarios.scenario import (
     ComposeReply,
     HttpReply,
+    Reply,
     Scenario,
     make_scenario,
 )
@@ -27,6 +36,12 @@ SERVER_ERROR_TEXT = (
     "The server had an error while processing your request. Sorry about that!"
 )
 OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
+FLEX_TEXT = "Flex processing is temporarily unavailable. Please try again later."
+XAI_KEY_TEXT = (
+    "Incorrect API key provided: xa***23. You can obtain an API key from "
+    "https://console.x.ai."
+)
+INVALID = "invalid_request_error"
 
 ERRORS_BY_STATUS = {
     408: (None, "invalid_request_error", "The request timed out."),
@@ -58,14 +73,15 @@ def build_http_error(status: int, options: Options) -> HttpReply:
     return HttpReply(status, _build_error_body(code, type, text), headers=headers)
 
 
-def _build_error_body(code: str | None, type: str, text: str) -> str:
-    fields = {"message": text, "type": type, "param": None, "code": code}
+def _build_error_body(
+    code: str | None, type: str | None, text: str, **more: Any
+) -> str:
+    fields = {"message": text, "type": type, "param": None, "code": code, **more}
     return json.dumps({"error": fields})
 
 
 def _repeat_error(answer: HttpReply) -> ComposeReply:
-    def compose(asked: ValidRequest, options: Options) -> HttpReply:
-        del asked, options
+    def compose(_request: ValidRequest, _options: Options) -> HttpReply:
         return answer
 
     return compose
@@ -75,6 +91,14 @@ def _build_quota_error(code: str, text: str) -> ComposeReply:
     return _repeat_error(
         HttpReply(429, _build_error_body(code, "insufficient_quota", text))
     )
+
+
+def _refuse_flex(asked: ValidRequest, options: Options) -> Reply | HttpReply:
+    """Refuse requests of the flex tier; answer those of others."""
+    if asked.body.get("service_tier") == "flex":
+        body = _build_error_body("flex_unavailable", "invalid_request_error", FLEX_TEXT)
+        return HttpReply(429, body)
+    return CHAT_SCENARIOS[0].reply_to(asked, options)
 
 
 HTTP_SCENARIOS: tuple[Scenario, ...] = (
@@ -125,6 +149,68 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
         "429 that no retry helps: a spend limit",
         _build_quota_error(
             "organization_spend_limit_exceeded", INSUFFICIENT_QUOTA_TEXT
+        ),
+    ),
+    make_scenario(
+        "misaligned-first",
+        "403 of the safety monitoring, with what it has to say",
+        _repeat_error(
+            HttpReply(
+                403,
+                _build_error_body(
+                    "misalignment_policy_violation",
+                    INVALID,
+                    MISALIGNED_TEXT,
+                    misalignment=MISALIGNMENT,
+                ),
+            )
+        ),
+    ),
+    *(
+        make_scenario(
+            f"cyber-{status}",
+            f"status {status} for the cyber policy",
+            _repeat_error(
+                HttpReply(
+                    status, _build_error_body("cyber_policy", INVALID, CYBER_TEXT)
+                )
+            ),
+        )
+        for status in (400, 403)
+    ),
+    make_scenario(
+        "flex-unavailable",
+        "429 for the flex tier alone; other tiers answer",
+        _refuse_flex,
+    ),
+    make_scenario(
+        "too-large-first",
+        "429 that no retry helps: the request is larger than the limit",
+        _repeat_error(
+            HttpReply(
+                429, _build_error_body("rate_limit_exceeded", "tokens", TOO_LARGE_TEXT)
+            )
+        ),
+    ),
+    make_scenario(
+        "prompt-filtered",
+        "400 of Azure's filter, which names the parameter prompt",
+        _repeat_error(
+            HttpReply(
+                400,
+                _build_error_body(
+                    "content_filter", None, FILTERED_TEXT, param="prompt", status=400
+                ),
+            )
+        ),
+    ),
+    make_scenario(
+        "xai-key",
+        "400 in which xAI means a wrong key",
+        _repeat_error(
+            HttpReply(
+                400, json.dumps({"code": "invalid-argument", "error": XAI_KEY_TEXT})
+            )
         ),
     ),
     *(

@@ -30,7 +30,8 @@ DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
 CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
 NO_TOOL = build_message("I have no tool for that here.")
-LIGHTEST, STEP = 200, 60
+LIGHTEST = 200
+STEP = 60
 CODE = """\
 import csv
 
@@ -50,67 +51,66 @@ BLOCKED = {
 def _require_tool(tool: str, compose: ComposeReply) -> ComposeReply:
     """Answer that there is no tool where it was not offered."""
 
-    def composed(asked: ValidRequest, options: Options) -> Any:
-        return compose(asked, options) if asked.tools(tool) else make_reply(NO_TOOL)
+    def composed(request: ValidRequest, options: Options) -> Any:
+        if not request.tools(tool):
+            return make_reply(NO_TOOL)
+        return compose(request, options)
 
     return composed
 
 
-def _count_pictures(asked: ValidRequest) -> int:
-    contents = (item.get("content") for item in asked.items)
-    parts = (part for rows in contents if isinstance(rows, list) for part in rows)
-    return sum(part.get("type") == "input_image" for part in parts)
+def _count_pictures(request: ValidRequest) -> int:
+    count = 0
+    for item in request.items:
+        content = item.get("content")
+        for part in content if isinstance(content, list) else ():
+            if part.get("type") == "input_image":
+                count += 1
+    return count
 
 
-def _build_drawing(asked: ValidRequest, *after: Item) -> Reply:
+def _build_drawing(request: ValidRequest, *after: Item) -> Reply:
     """Draw; darker where pictures were given. ``after`` stands behind the picture."""
-    tool = asked.tools("image_generation")[0]
-    given = _count_pictures(asked)
+    tool = request.tools("image_generation")[0]
+    given = _count_pictures(request)
     shade = max(0, LIGHTEST - STEP * given)
-    made = build_image_generation_call(
+    edits = given and tool.get("action") != "generate"
+    call = build_image_generation_call(
         draw_picture(shade),
         f"A disc of shade {shade}",
-        "edit" if given and tool.get("action") != "generate" else "generate",
+        "edit" if edits else "generate",
     )
     pictures = [
         draw_picture(shade // 2 + 20 * n) for n in range(tool.get("partial_images", 0))
     ]
-    seen = f"I was given {given} picture{'' if given == 1 else 's'} back."
-    return make_reply(
-        DRAWING,
-        made,
-        *(after or (build_message(f"Here it is. {seen}"),)),
-        disorder=send_partial_images(pictures),
-    )
+    noun = "picture" if given == 1 else "pictures"
+    answer = build_message(f"Here it is. I was given {given} {noun} back.")
+    rest = after or (answer,)
+    return make_reply(DRAWING, call, *rest, disorder=send_partial_images(pictures))
 
 
-def _draw(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return _build_drawing(asked)
+def _draw(request: ValidRequest, _options: Options) -> Reply:
+    return _build_drawing(request)
 
 
-def _draw_and_stop(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    drawn = _build_drawing(asked)
+def _draw_and_stop(request: ValidRequest, _options: Options) -> Reply:
+    drawn = _build_drawing(request)
     return make_reply(*drawn.items[:2], disorder=drawn.disorder)
 
 
-def _draw_and_stay(asked: ValidRequest, options: Options) -> Reply:
+def _draw_and_stay(request: ValidRequest, _options: Options) -> Reply:
     """Send the finished picture with the status that it had before."""
-    del options
-    drawn = _build_drawing(asked)
+    drawn = _build_drawing(request)
     thought, made, *rest = drawn.items
     unfinished = {**made, "status": "generating"}
     return make_reply(thought, unfinished, *rest, disorder=drawn.disorder)
 
 
-def _draw_and_call(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    return _build_drawing(asked, build_function_call("$tool", "$arguments"))
+def _draw_and_call(request: ValidRequest, _options: Options) -> Reply:
+    return _build_drawing(request, build_function_call("$tool", "$arguments"))
 
 
-def _fail_to_draw(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _fail_to_draw(_request: ValidRequest, _options: Options) -> Reply:
     failed = {
         "type": "image_generation_call",
         "status": "failed",
@@ -120,8 +120,7 @@ def _fail_to_draw(asked: ValidRequest, options: Options) -> Reply:
     return make_reply(DRAWING, failed, build_message("I could not draw that."))
 
 
-def _count(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _count(_request: ValidRequest, _options: Options) -> Reply:
     text = f"There are 14,400,000 people. The table is in {TABLE_LINK}."
     cited = [
         build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE),
@@ -134,9 +133,8 @@ def _count(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _count_twice(asked: ValidRequest, options: Options) -> Reply:
+def _count_twice(_request: ValidRequest, _options: Options) -> Reply:
     """Think behind the code, as models do."""
-    del asked, options
     return make_reply(
         COUNTING,
         build_code_interpreter_call(CODE, LOGS),
@@ -147,8 +145,7 @@ def _count_twice(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _count_with_expired_file(_request: ValidRequest, _options: Options) -> Reply:
     text = f"The table is in {TABLE_LINK}."
     cited = build_container_citation(text, "sandbox:/mnt/data/people.csv", TABLE_FILE)
     return make_reply(
@@ -158,8 +155,7 @@ def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
-def _fail(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _fail(_request: ValidRequest, _options: Options) -> Reply:
     failed = {
         **build_code_interpreter_call(CODE, ""),
         "status": "failed",
@@ -168,15 +164,15 @@ def _fail(asked: ValidRequest, options: Options) -> Reply:
     return make_reply(COUNTING, failed, build_message("The code did not run."))
 
 
-def _plot(asked: ValidRequest, options: Options) -> Reply:
-    del asked, options
+def _plot(_request: ValidRequest, _options: Options) -> Reply:
     url = f"data:image/png;base64,{draw_picture(90)}"
     ran = build_code_interpreter_call("plot(rows)", "")
     ran["outputs"] = [{"type": "image", "url": url}]
     return make_reply(COUNTING, ran, build_message("The chart is above."))
 
 
-_IMAGE_TOOL, _CODE_TOOL = "image_generation", "code_interpreter"
+_IMAGE_TOOL = "image_generation"
+_CODE_TOOL = "code_interpreter"
 FOUND = build_message("I called `$tool`. It said: $output")
 
 MADE_SCENARIOS: tuple[Scenario, ...] = (

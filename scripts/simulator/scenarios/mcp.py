@@ -26,7 +26,8 @@ from simulator.scenarios.scenario import (
 )
 
 LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
-CLOCKS, ATLAS = "clocks", "atlas"
+CLOCKS = "clocks"
+ATLAS = "atlas"
 UTC = '{"zone":"UTC"}'
 TIME_ARGUMENTS = '{"zone": "Europe/Zurich", "format": "%H:%M"}'
 NOON = "12:00"
@@ -38,31 +39,32 @@ GATEWAY_TIMEOUT = {"type": "http_error", "code": 504, "message": "Gateway Timeou
 UNLISTED = "Http status code: 401 (Unauthorized)"
 
 
-def _labels(asked: ValidRequest) -> list[str]:
+def _labels(request: ValidRequest) -> list[str]:
     """Return the labels of the offered servers, else two to show what they look like."""
-    return [tool["server_label"] for tool in asked.tools("mcp")] or [CLOCKS, ATLAS]
+    return [tool["server_label"] for tool in request.tools("mcp")] or [CLOCKS, ATLAS]
 
 
-def _missing_tool_lists(asked: ValidRequest, *labels: str) -> list[Item]:
+def _missing_tool_lists(request: ValidRequest, *labels: str) -> list[Item]:
     """Return the lists of tools that the input does not hold yet."""
     known = {
         item["server_label"]
-        for item in asked.items
+        for item in request.items
         if item.get("type") == "mcp_list_tools"
     }
     return [
-        build_mcp_list_tools(one, "now", "zones") for one in labels if one not in known
+        build_mcp_list_tools(label, "now", "zones")
+        for label in labels
+        if label not in known
     ]
 
 
 def _reply_after_lists(*items: Item, servers: int = 1) -> ComposeReply:
     """Return a reply of `items`, whose label `$server` is that of the first server."""
 
-    def compose(asked: ValidRequest, options: Options) -> Reply:
-        del options
-        labels = _labels(asked)[:servers]
+    def compose(request: ValidRequest, _options: Options) -> Reply:
+        labels = _labels(request)[:servers]
         named = [_name_tools(item, labels) for item in items]
-        return make_reply(*_missing_tool_lists(asked, *labels), *named)
+        return make_reply(*_missing_tool_lists(request, *labels), *named)
 
     return compose
 
@@ -73,16 +75,14 @@ def _name_tools(item: Item, labels: list[str]) -> Item:
     return {**item, "server_label": places[label]} if label in places else item
 
 
-def _call_unlisted(asked: ValidRequest, options: Options) -> Reply:
-    del options
-    broken: Item = {**build_mcp_list_tools(_labels(asked)[0]), "error": UNLISTED}
+def _call_unlisted(request: ValidRequest, _options: Options) -> Reply:
+    broken: Item = {**build_mcp_list_tools(_labels(request)[0]), "error": UNLISTED}
     return make_reply(broken, LOOKING, build_message("I cannot reach the clocks."))
 
 
-def _refuse_unreachable(asked: ValidRequest, options: Options) -> Reply | HttpReply:
+def _refuse_unreachable(request: ValidRequest, _options: Options) -> Reply | HttpReply:
     """Refuse the request as long as it names a server."""
-    del options
-    servers = asked.tools("mcp")
+    servers = request.tools("mcp")
     if not servers:
         return make_reply(LOOKING, build_message("I have no clock here."))
     error = {
@@ -95,20 +95,23 @@ def _refuse_unreachable(asked: ValidRequest, options: Options) -> Reply | HttpRe
     return HttpReply(424, json.dumps({"error": error}))
 
 
-def _run_approved(asked: ValidRequest, options: Options) -> Reply:
+def _run_approved(request: ValidRequest, _options: Options) -> Reply:
     """Make the calls that were allowed, then say what came of all."""
-    del options
-    calls = [_find_approved(request) for request in find_approved_calls(asked.items)]
+    calls = [
+        _build_approved_call(approval)
+        for approval in find_approved_calls(request.items)
+    ]
     made = f"{len(calls)} of the calls were made."
-    heard = f" It said: {NOON}." if calls else " I go on without."
-    return make_reply(*calls, build_message(made + heard))
+    outcome = f"It said: {NOON}." if calls else "I go on without."
+    return make_reply(*calls, build_message(f"{made} {outcome}"))
 
 
-def _find_approved(request: Any) -> Item:
+def _build_approved_call(approval: Any) -> Item:
+    """Return the call that an approval request asked for."""
     call = build_mcp_call(
-        request["server_label"], request["name"], request["arguments"], NOON
+        approval["server_label"], approval["name"], approval["arguments"], NOON
     )
-    return {**call, "approval_request_id": request["id"]}
+    return {**call, "approval_request_id": approval["id"]}
 
 
 CALL = build_mcp_call(CLOCKS, "now", UTC, NOON)

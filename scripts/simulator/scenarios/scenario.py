@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, zip_longest
 from typing import Any
 
 from simulator.options import Options
@@ -13,42 +12,50 @@ Events = list[Event]
 StreamFault = Callable[[Events, Options], Events]
 
 
-def send_delta_first(events: Events, options: Options) -> Events:
+def send_delta_first(events: Events, _options: Options) -> Events:
     """Send the first delta of each item before its ``output_item.added``."""
-    del options
     moved = list(events)
-    for index in sorted({event.get("output_index", -1) for event in events} - {-1}):
-        own = [one for one in moved if one.get("output_index") == index]
-        delta = next((one for one in own if one["type"].endswith(".delta")), None)
-        if delta is not None:
-            moved.remove(delta)
-            moved.insert(moved.index(own[0]), delta)
+    for index in _output_indexes(events):
+        item_events = [event for event in moved if event.get("output_index") == index]
+        deltas = [event for event in item_events if event["type"].endswith(".delta")]
+        if deltas:
+            moved.remove(deltas[0])
+            moved.insert(moved.index(item_events[0]), deltas[0])
     return moved
 
 
-def interleave_calls(events: Events, options: Options) -> Events:
-    """Mix the events of neighbouring calls, as parallel calls arrive."""
-    del options
-    kinds = {
-        event["output_index"]: event["item"]["type"]
-        for event in events
-        if event["type"] == "response.output_item.added"
-    }
-    mixing = ("function_call", "mcp_call")
-    calls = [index for index, kind in kinds.items() if kind in mixing]
-    mixed = chain.from_iterable(
-        zip_longest(*([e for e in events if e.get("output_index") == i] for i in calls))
-    )
-    replaced = iter([event for event in mixed if event is not None])
+def _output_indexes(events: Events) -> list[int]:
+    indexes = {event["output_index"] for event in events if "output_index" in event}
+    return sorted(indexes)
+
+
+def interleave_calls(events: Events, _options: Options) -> Events:
+    """Mix the events of neighboring calls, as parallel calls arrive."""
+    streams: dict[int, Events] = {}
+    for event in events:
+        index = event.get("output_index")
+        is_added = event["type"] == "response.output_item.added"
+        if is_added and event["item"]["type"] in ("function_call", "mcp_call"):
+            streams[event["output_index"]] = []
+        if index in streams:
+            streams[index].append(event)
+    mixed = iter(_take_turns(list(streams.values())))
     return [
-        next(replaced) if event.get("output_index") in calls else event
+        next(mixed) if event.get("output_index") in streams else event
         for event in events
     ]
 
 
-def send_whole_arguments(events: Events, options: Options) -> Events:
+def _take_turns(streams: Sequence[Events]) -> Events:
+    """Return the first event of each stream, then the second of each, and so on."""
+    mixed: Events = []
+    for number in range(max((len(stream) for stream in streams), default=0)):
+        mixed += [stream[number] for stream in streams if number < len(stream)]
+    return mixed
+
+
+def send_whole_arguments(events: Events, _options: Options) -> Events:
     """Send the arguments of calls in one event, without deltas."""
-    del options
     return [
         event
         for event in events
@@ -59,29 +66,27 @@ def send_whole_arguments(events: Events, options: Options) -> Events:
 def send_partial_images(pictures: Sequence[str]) -> StreamFault:
     """Send these pictures while the real one is drawn, as many as were asked for."""
 
-    def disorder(events: Events, options: Options) -> Events:
-        del options
+    def disorder(events: Events, _options: Options) -> Events:
         sent: Events = []
         for event in events:
-            partial = event["type"].endswith(".partial_image")
-            drawn = enumerate(pictures) if partial else ()
-            names = ("partial_image_index", "partial_image_b64")
-            sent += [{**event, **dict(zip(names, one, strict=True))} for one in drawn]
-            sent += [] if partial else [event]
+            if not event["type"].endswith(".partial_image"):
+                sent.append(event)
+                continue
+            for index, picture in enumerate(pictures):
+                image = {"partial_image_index": index, "partial_image_b64": picture}
+                sent.append({**event, **image})
         return sent
 
     return disorder
 
 
-def send_only_error(events: Events, options: Options) -> Events:
+def send_only_error(events: Events, _options: Options) -> Events:
     """Send nothing but the error."""
-    del options
     return events[-1:]
 
 
-def drop_done_events(events: Events, options: Options) -> Events:
+def drop_done_events(events: Events, _options: Options) -> Events:
     """Leave out the ``done`` events of parts, which some gateways forget."""
-    del options
     kept = ("response.output_item.done", "response.completed")
     return [e for e in events if e["type"] in kept or not e["type"].endswith(".done")]
 
@@ -104,8 +109,8 @@ def _add_keepalive(events: Iterable[Event], every: int) -> Iterator[Event]:
 def _add_unknown(events: Iterable[Event]) -> Iterator[Event]:
     for event in events:
         if event["type"] == "response.output_item.done":
-            place = event["output_index"]
-            yield {"type": "response.aura.delta", "output_index": place, "delta": "?"}
+            index = event["output_index"]
+            yield {"type": "response.aura.delta", "output_index": index, "delta": "?"}
             yield {"type": "response.rate_limits.updated", "rate_limits": []}
         yield event
 
@@ -115,10 +120,16 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class Ending:
-    """How a response ends: its last event, and what that event says."""
+    """How a response ends: its last event, and what that event says.
+
+    A refused stream has a second event that tells the reason, ``before`` the last one or
+    ``behind`` it.
+    """
 
     event: str = "response.completed"
     fields: dict[str, Any] = field(default_factory=dict)
+    before: Event | None = None
+    behind: Event | None = None
 
     @property
     def status(self) -> str:
@@ -157,10 +168,10 @@ class Scenario:
     replies: tuple[Reply | ComposeReply, ...]
     options: str = ""
 
-    def reply_to(self, asked: ValidRequest, options: Options) -> Reply | HttpReply:
+    def reply_to(self, request: ValidRequest, options: Options) -> Reply | HttpReply:
         """Return the reply that is due after the outputs the request carries."""
-        due = self.replies[min(asked.rounds, len(self.replies) - 1)]
-        return due(asked, options) if callable(due) else due
+        due = self.replies[min(request.rounds, len(self.replies) - 1)]
+        return due(request, options) if callable(due) else due
 
 
 def make_scenario(
@@ -193,6 +204,27 @@ def end_uncounted(code: str, text: str) -> Ending:
     return Ending(failed.event, {**failed.fields, "usage": None})
 
 
+def end_refused(
+    code: str, text: str, *, type: str, counted: bool = True, **more: Any
+) -> Ending:
+    """End as the API does it: an ``error`` event, then ``response.failed``.
+
+    ``more`` stands beside code and message in both.
+    """
+    failed = end_failed(code, text) if counted else end_uncounted(code, text)
+    failed.fields["error"].update(more)
+    error = {"type": type, "code": code, "message": text, "param": None, **more}
+    told = {"type": "error", "error": error}
+    return Ending(failed.event, failed.fields, before=told)
+
+
+def end_with_late_reason(code: str, text: str) -> Ending:
+    """End as Azure's filter does it: ``response.failed`` without a reason, then why."""
+    error = {"type": "invalid_request_error", "code": code, "message": text}
+    told = {"type": "error", "error": {**error, "param": None}}
+    return Ending("response.failed", {"error": None}, behind=told)
+
+
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:
     """End with an ``error`` event in one of its two forms."""
     fields = {"code": code, "message": text, "param": None}
@@ -203,6 +235,6 @@ def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> En
 
 def describe_scenarios(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
     """Yield one line for each scenario, to be printed."""
-    width = max(len(one.name) for one in scenarios)
-    for one in scenarios:
-        yield f"{one.name:<{width}}  {one.line}"
+    width = max(len(scenario.name) for scenario in scenarios)
+    for scenario in scenarios:
+        yield f"{scenario.name:<{width}}  {scenario.line}"

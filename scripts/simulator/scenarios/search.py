@@ -51,14 +51,15 @@ def build_link(url: str) -> str:
 def build_cited_message(text: str, *urls: str, phase: str | None = None) -> Item:
     """Return a message with an annotation for each link of its text, in order."""
     annotations: list[Item] = []
-    place = 0
+    start = 0
     for url in urls:
-        place = text.index(build_link(url), place)
-        found = build_url_citation(text[place:], build_link(url), url, TITLES[url])
-        for key in ("start_index", "end_index"):
-            found[key] += place
-        annotations.append(found)
-        place += len(build_link(url))
+        link = build_link(url)
+        start = text.index(link, start)
+        citation = build_url_citation(text[start:], link, url, TITLES[url])
+        citation["start_index"] += start
+        citation["end_index"] += start
+        annotations.append(citation)
+        start += len(link)
     return build_message(text, phase=phase, annotations=annotations)
 
 
@@ -71,12 +72,11 @@ def build_page_call(kind: str, url: str, pattern: str | None = None) -> Item:
 
 def build_file_citation(text: str, behind: str, file: str) -> Item:
     """Return a citation of a file, behind some words of a text."""
-    place = text.index(behind) + len(behind)
     return {
         "type": "file_citation",
         "file_id": f"file-{file.partition('.')[0]}",
         "filename": file,
-        "index": place,
+        "index": text.index(behind) + len(behind),
     }
 
 
@@ -99,18 +99,15 @@ SEARCH["action"]["queries"].append("thickness of the ice in 1963")
 def require_tool(kind: str, *replies: Reply) -> tuple[ComposeReply, ...]:
     """Return replies of a model that has a tool; without it, it says so."""
 
-    def due(found: Reply) -> ComposeReply:
-        def compose(asked: ValidRequest, options: Options) -> Reply:
-            del options
-            return (
-                found
-                if asked.tools(kind)
-                else make_reply(build_message(f"I have no {kind}."))
-            )
+    def require(reply: Reply) -> ComposeReply:
+        def compose(request: ValidRequest, _options: Options) -> Reply:
+            if request.tools(kind):
+                return reply
+            return make_reply(build_message(f"I have no {kind}."))
 
         return compose
 
-    return tuple(map(due, replies))
+    return tuple(require(reply) for reply in replies)
 
 
 SEARCH_SCENARIOS: tuple[Scenario, ...] = (

@@ -4,7 +4,6 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import count
 from typing import Any
 
 from simulator.options import Options
@@ -75,31 +74,33 @@ EMPTY_FIELDS: Mapping[str, Any] = {
 }
 
 
-def _no_steps(item: Item) -> EventSteps:
-    del item
+def _no_steps(_item: Item) -> EventSteps:
     return iter(())
 
 
 def _message(item: Item) -> EventSteps:
     for index, part in enumerate(item["content"]):
         place = {"content_index": index}
-        refuses = part["type"] == "refusal"
-        empty = {**part, **({"refusal": ""} if refuses else {"text": ""})}
-        if not refuses:
-            empty["annotations"] = []
+        if part["type"] == "refusal":
+            empty = {**part, "refusal": ""}
+            steps = _refusal(part)
+        else:
+            empty = {**part, "text": "", "annotations": []}
+            steps = _text(part)
         yield "content_part.added", {**place, "part": empty}
-        for name, fields in (_refusal if refuses else _text)(part):
+        for name, fields in steps:
             yield name, {**place, **fields}
         yield "content_part.done", {**place, "part": part}
 
 
 def _text(part: Item) -> EventSteps:
     """Yield the deltas, each annotation behind the words that it is about."""
-    waiting, told = list(enumerate(part["annotations"])), 0
+    waiting = list(enumerate(part["annotations"]))
+    sent_characters = 0
     for delta in split_words(part["text"]):
         yield "output_text.delta", {"delta": delta, "logprobs": []}
-        told += len(delta)
-        while waiting and _end_index(waiting[0][1]) <= told:
+        sent_characters += len(delta)
+        while waiting and _end_index(waiting[0][1]) <= sent_characters:
             yield _annotation(*waiting.pop(0))
     for index, annotation in waiting:
         yield _annotation(index, annotation)
@@ -153,8 +154,7 @@ def _build_text_steps(prefix: str, field: str) -> Callable[[Item], EventSteps]:
 def _build_status_steps(prefix: str, *names: str) -> Callable[[Item], EventSteps]:
     """Return steps that only name how far a hosted call has come."""
 
-    def steps(item: Item) -> EventSteps:
-        del item
+    def steps(_item: Item) -> EventSteps:
         for name in names:
             yield f"{prefix}.{name}", {}
 
@@ -228,7 +228,12 @@ def build_stream(
         events.append({"type": "response.queued", "response": opened})
     events.append({"type": "response.in_progress", "response": begun})
     events += _build_item_events(closed["output"], reply.ending)
-    events.append(_build_last_event(reply.ending, closed))
+    last = (
+        reply.ending.before,
+        _build_last_event(reply.ending, closed),
+        reply.ending.behind,
+    )
+    events += [event for event in last if event is not None]
     if reply.disorder is not None:
         events = reply.disorder(events, options)
     return events
@@ -265,7 +270,7 @@ def _rewrite_item(item: Item) -> Item:
 def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
     """Number events from 0 and pad the deltas, as the API does."""
     numbered = []
-    for position, event in zip(count(), events, strict=False):
+    for position, event in enumerate(events):
         kind = event["type"]
         padded = {"type": kind, "sequence_number": position, **event}
         if obfuscated and kind.endswith(".delta"):
@@ -309,9 +314,9 @@ def encode_event(event: EventObject, options: Options) -> bytes:
 
 def encode_end(options: Options) -> bytes:
     """Write what some gateways put behind the last event."""
-    return (
-        f"data: [DONE]{_line_end(options) * 2}".encode() if options.has("done") else b""
-    )
+    if not options.has("done"):
+        return b""
+    return f"data: [DONE]{_line_end(options) * 2}".encode()
 
 
 def _line_end(options: Options) -> str:

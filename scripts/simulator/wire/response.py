@@ -55,13 +55,13 @@ class PromptCount:
 
 
 def open_response(
-    asked: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
+    request: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
 ) -> Item:
     """Return a response in progress that echoes the request.
 
     The fields and their defaults are those of recorded responses of summer 2026.
     """
-    body = asked.body
+    body = request.body
     opened: Item = {
         "id": make_response_id(key),
         "object": "response",
@@ -77,32 +77,32 @@ def open_response(
         "max_output_tokens": body.get("max_output_tokens"),
         "max_tool_calls": body.get("max_tool_calls"),
         "metadata": body.get("metadata") or {},
-        "model": asked.model.snapshot or asked.model.id,
+        "model": request.model.snapshot or request.model.id,
         "moderation": None,
         "output": [],
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
         "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
-        "prompt_cache_retention": _retention(asked),
-        "reasoning": _reasoning(asked),
+        "prompt_cache_retention": _retention(request),
+        "reasoning": _reasoning(request),
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": read_tier(body),
         "store": body.get("store") is not False,
         "temperature": _or_default(body.get("temperature"), 1.0),
-        "text": _text(asked),
+        "text": _text(request),
         "tool_choice": body.get("tool_choice") or "auto",
-        "tools": list(asked.configuration.declared),
+        "tools": list(request.configuration.declared),
         "top_logprobs": body.get("top_logprobs") or 0,
-        "top_p": _or_default(body.get("top_p"), asked.model.default_top_p),
+        "top_p": _or_default(body.get("top_p"), request.model.default_top_p),
         "truncation": body.get("truncation") or "disabled",
         "usage": None,
         "user": body.get("user"),
     }
-    if asked.model.series >= (6, 0):
+    if request.model.series >= (6, 0):
         opened["access_programs"] = None
-    if asked.model.binds_reasoning_to_prefix:
-        opened["input_transformations"] = [dict(one) for one in removed]
+    if request.model.binds_reasoning_to_prefix:
+        opened["input_transformations"] = [dict(report) for report in removed]
     return {**opened, **_diagnostics(body)}
 
 
@@ -124,9 +124,9 @@ def close_response(
 
 def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
     """Count what a response cost."""
-    kinds = [one["type"] for one in output]
+    kinds = [item["type"] for item in output]
     thoughts = prompt.reasoning_tokens * kinds.count("reasoning")
-    spoken = [one for one in output if one["type"] != "reasoning"]
+    spoken = [item for item in output if item["type"] != "reasoning"]
     text = json.dumps(spoken, ensure_ascii=False) if spoken else ""
     written = thoughts + count_tokens(text)
     writes = prompt.written if prompt.tokens >= MIN_CACHED_TOKENS else 0
@@ -146,30 +146,30 @@ def _or_default(value: float | None, default: float) -> float:
     return default if value is None else value
 
 
-def _retention(asked: ValidRequest) -> str:
-    given: str | None = asked.body.get("prompt_cache_retention")
-    return given or asked.model.default_retention
+def _retention(request: ValidRequest) -> str:
+    given: str | None = request.body.get("prompt_cache_retention")
+    return given or request.model.default_retention
 
 
-def _reasoning(asked: ValidRequest) -> Item:
-    if not asked.model.reasons:
+def _reasoning(request: ValidRequest) -> Item:
+    if not request.model.reasons:
         return {"context": None, "effort": None, "summary": None}
-    given = asked.body.get("reasoning") or {}
+    given = request.body.get("reasoning") or {}
     context = given.get("context") or "auto"
     summary = given.get("summary")
     return {
         **given,
-        "context": asked.model.default_context if context == "auto" else context,
-        "effort": asked.effort,
+        "context": request.model.default_context if context == "auto" else context,
+        "effort": request.effort,
         "mode": given.get("mode") or "standard",
         "summary": "detailed" if summary == "auto" else summary,
     }
 
 
-def _text(asked: ValidRequest) -> Item:
+def _text(request: ValidRequest) -> Item:
     """Echo what is in force; that an update of the format shows here is assumed."""
-    verbosity = (asked.body.get("text") or {}).get("verbosity")
-    format = dict(asked.configuration.format)
+    verbosity = (request.body.get("text") or {}).get("verbosity")
+    format = dict(request.configuration.format)
     return {"format": format, "verbosity": verbosity or "medium"}
 
 
@@ -187,8 +187,11 @@ def _diagnostics(body: Mapping[str, Any]) -> Item:
 FIRST_PHASE_VERSION = (5, 3)
 # Items that have no status of their own on the wire; recorded.
 STATELESS = (
-    *("reasoning", "compaction", "configuration_update"),
-    *("mcp_list_tools", "mcp_approval_request"),
+    "reasoning",
+    "compaction",
+    "configuration_update",
+    "mcp_list_tools",
+    "mcp_approval_request",
 )
 INCLUDE_FIELDS = {
     "web_search_call": ("web_search_call.action.sources", "sources"),
@@ -202,36 +205,38 @@ class SealContext:
     """What sealed reasoning has to know about its making."""
 
     response: str
-    organisation: str
+    organization: str
     prefix: PrefixHash
 
 
 def fill_drafts(
-    drafts: Sequence[Item], asked: ValidRequest, author: SealContext
+    drafts: Sequence[Item], request: ValidRequest, author: SealContext
 ) -> list[Item]:
     """Return finished items with ids, call ids and sealed reasoning."""
-    words = asked.words()
-    filled = [fill_placeholders(one, words) for one in drafts]
-    wanted = _keep_possible(filled, asked)
+    words = request.words()
+    filled = [fill_placeholders(draft, words) for draft in drafts]
+    wanted = _keep_possible(filled, request)
     finished: list[Item] = []
     for index, draft in enumerate(wanted):
         partner = _find_partner(wanted, index)
         place = ItemPlace(author.response, index, partner)
-        item = _finish_item(draft, place, asked)
+        item = _finish_item(draft, place, request)
         if item["type"] in SEALED_TYPES:
-            item["encrypted_content"] = _seal_item(item, asked, author)
+            item["encrypted_content"] = _seal_item(item, request, author)
         author.prefix.read(canonicalize_item(item))
         finished.append(item)
     return finished
 
 
-def _keep_possible(drafts: Sequence[Item], asked: ValidRequest) -> list[Item]:
+def _keep_possible(drafts: Sequence[Item], request: ValidRequest) -> list[Item]:
     """Leave out reasoning without effort and calls that are not allowed."""
-    possible = [one for one in drafts if asked.configuration.may_call(one)]
-    spoke = any(one["type"] == "message" for one in possible)
+    possible = [draft for draft in drafts if request.configuration.may_call(draft)]
+    spoke = any(draft["type"] == "message" for draft in possible)
     if len(possible) < len(drafts) and not spoke:
         possible.append(build_message("I may not call that tool here."))
-    return [one for one in possible if asked.reasons or one["type"] != "reasoning"]
+    return [
+        draft for draft in possible if request.reasons or draft["type"] != "reasoning"
+    ]
 
 
 def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
@@ -249,48 +254,50 @@ def _find_partner(items: Sequence[Item], index: int) -> int:
     """Return the place of what a reasoning led to, or of the reasoning before."""
     if items[index]["type"] == "reasoning":
         later = range(index + 1, len(items))
-        led_to = (one for one in later if items[one]["type"] != "reasoning")
+        led_to = (
+            position for position in later if items[position]["type"] != "reasoning"
+        )
         return next(led_to, NO_PARTNER)
     after_reasoning = index and items[index - 1]["type"] == "reasoning"
     return index - 1 if after_reasoning else NO_PARTNER
 
 
-def _finish_item(draft: Item, place: ItemPlace, asked: ValidRequest) -> Item:
+def _finish_item(draft: Item, place: ItemPlace, request: ValidRequest) -> Item:
     kind = draft["type"]
     item: Item = {"id": place.id(PREFIXES[kind]), **draft}
     if kind not in STATELESS:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
         item.setdefault("call_id", make_call_id(place.response, place.index))
-        namespace = asked.configuration.namespace_of(item)
+        namespace = request.configuration.namespace_of(item, request.model)
         item |= {"namespace": namespace} if namespace else {}
-    if kind == "message" and asked.model.series >= FIRST_PHASE_VERSION:
+    if kind == "message" and request.model.series >= FIRST_PHASE_VERSION:
         item.setdefault("phase", "final_answer")
-    if kind == "reasoning" and not asked.wants_summary:
+    if kind == "reasoning" and not request.wants_summary:
         item["summary"] = []
-    return _drop_unrequested(item, asked)
+    return _drop_unrequested(item, request)
 
 
-def _drop_unrequested(item: Item, asked: ValidRequest) -> Item:
+def _drop_unrequested(item: Item, request: ValidRequest) -> Item:
     wish, field = INCLUDE_FIELDS.get(item["type"], ("", ""))
-    if not field or wish in (asked.body.get("include") or []):
+    if not field or wish in (request.body.get("include") or []):
         return item
     if "action" in item:
-        action = {key: one for key, one in item["action"].items() if key != field}
+        action = {key: value for key, value in item["action"].items() if key != field}
         return {**item, "action": action}
     return {**item, field: None}
 
 
-def _seal_item(item: Item, asked: ValidRequest, author: SealContext) -> str:
+def _seal_item(item: Item, request: ValidRequest, author: SealContext) -> str:
     compacts = item["type"] == "compaction"
     return seal_content(
         Seal(
             item=item["id"],
-            organisation=author.organisation,
-            family=asked.model.family,
+            organisation=author.organization,
+            family=request.model.family,
             prefix=author.prefix.digest(),
-            end_user=asked.body.get("safety_identifier"),
-            tokens=REASONING_TOKENS if compacts else asked.reasoning_tokens,
-            tools=asked.configuration.appended if compacts else (),
+            end_user=request.body.get("safety_identifier"),
+            tokens=REASONING_TOKENS if compacts else request.reasoning_tokens,
+            tools=request.configuration.appended if compacts else (),
         )
     )

@@ -12,8 +12,8 @@ Retelling = Callable[[Sequence[Event]], Iterator[Event]]
 
 def retell(events: Sequence[Event], server: str) -> list[Event]:
     """Return the events as this server sends them; all others send them as they are."""
-    tell = RETELLINGS.get(server)
-    return [*tell(events)] if tell else [*events]
+    retelling = RETELLINGS.get(server)
+    return list(retelling(events)) if retelling else list(events)
 
 
 def _kind(event: Event) -> str:
@@ -32,6 +32,11 @@ def _without(event: Mapping[str, Any], *keys: str) -> Event:
 
 def _is_call(item: Event) -> bool:
     return bool(item["type"] == "function_call")
+
+
+def _with_other_id(item: Event) -> Event:
+    """Return an item with an id that no event before had; a call keeps its own."""
+    return item if _is_call(item) else {**item, "id": f"{item['id']}0"}
 
 
 def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
@@ -76,24 +81,21 @@ def _gpt_oss(events: Sequence[Event]) -> Iterator[Event]:
         elif kind in ("added", "part") and event.get("item_id") not in calls:
             yield {**event, "output_index": event["output_index"] - 1}
         elif kind == "end":
-            yield _with_output(
-                event,
-                lambda one: one if _is_call(one) else {**one, "id": f"{one['id']}0"},
-            )
+            yield _with_output(event, _with_other_id)
         elif kind != "part":
             yield event
 
 
 def _ogx(events: Sequence[Event]) -> Iterator[Event]:
     """All that begins or grows has the place 0; reasoning ends at the end."""
-    thoughts: list[Event] = []
+    reasoning_ends: list[Event] = []
     for event in events:
         kind = _kind(event)
         if kind == "done" and event["item"]["type"] == "reasoning":
-            thoughts.append(event)
+            reasoning_ends.append(event)
             continue
         if kind == "end":
-            yield from thoughts
+            yield from reasoning_ends
         yield {**event, "output_index": 0} if kind in ("added", "part") else event
 
 
@@ -113,10 +115,7 @@ def _litellm(events: Sequence[Event]) -> Iterator[Event]:
         elif kind in ("added", "done") and not _is_call(event["item"]):
             yield {**event, "item": {**event["item"], "id": f"item_{number}"}}
         elif kind == "end":
-            yield _with_output(
-                event,
-                lambda one: one if _is_call(one) else {**one, "id": f"{one['id']}0"},
-            )
+            yield _with_output(event, _with_other_id)
         else:
             yield event
 

@@ -21,6 +21,8 @@ from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings
+from openai_responses.endings import MISALIGNMENT, ending_of_failure
+from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.models.usage import Usage
@@ -218,6 +220,30 @@ def test_task_that_fails_is_told_to_the_model() -> None:
 
     assert "Error: " in str(answered(events))
     assert ending_of(events).kind == "completed"
+
+
+STOPPED = ending_of_failure("failed", ApiError(MISALIGNMENT))
+
+
+def test_task_that_was_stopped_for_its_safety_ends_the_answer() -> None:
+    """No model is asked again, no other task goes on, and the reason is the answer's."""
+
+    class Slow(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            await asyncio.sleep(1)
+            return await super().execute(args)
+
+    slow = [[calls("get_weather", n)] for n in range(3)]
+    crew = Crew(delegating({"task": "north"}, {"task": "south"}), [SAID], south=slow)
+    crew.providers["north"] = ScriptedProvider([], break_off=STOPPED)
+
+    events = run_skipping(crew.work(Slow()))
+
+    assert len(crew.main.asked) == 1
+    assert len(crew.providers["south"].asked) == 1
+    assert "Error: the task was stopped." in answered(events)
+    assert ending_of(events) == STOPPED
+    assert metadata_of(events).ending == "failed"
 
 
 def test_answer_that_is_left_ends_its_tasks() -> None:

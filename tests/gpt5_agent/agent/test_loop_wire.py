@@ -1,6 +1,7 @@
 """The agent over the wire: requests that a strict server takes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -19,11 +20,13 @@ from gpt5_agent.agent.policy import build_system_instruction
 from gpt5_agent.events import AgentEvent, ContextSource, NewMessage
 from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
-from openai_responses.items import message_text
+from openai_responses.items import is_call, is_call_output, is_reasoning, message_text
 from openai_responses.loop.events import Status
+from openai_responses.repairs.chat_repairs import LeaveOutReasoning
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemDone
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.details_carrier import write_details
 from run_sample import message, reasoning
@@ -34,6 +37,7 @@ from simulator.faults import FailedStart
 
 pytestmark = pytest.mark.asyncio
 
+Json = dict[str, Any]
 HELLO = message("1", "Hello.")
 
 
@@ -280,8 +284,9 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    found = [e.repair for e in events if isinstance(e, Status)]
-    assert [one.action for one in found if one] == ["reasoning"]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    repairs = [type(trial.repair) for trial in trials if trial]
+    assert repairs == [LeaveOutReasoning]
     assert ending_of(events).kind == "completed"
 
 
@@ -327,6 +332,7 @@ async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
     [
         FailedStart("failed", code="rate_limit_exceeded", after_rounds=1),
         FailedStart("error", code="server_is_overloaded", after_rounds=1),
+        FailedStart("both", code="server_is_overloaded", after_rounds=1, usage=True),
         FailedStart("cut", after_rounds=1),
         FailedStart("drop", after_rounds=1),
         FailedStart("stall", after_rounds=1),
@@ -381,3 +387,65 @@ async def test_long_work_is_compacted_between_two_rounds(
     assert kinds[0] == "compaction"
     assert kinds[-2:] == ["function_call", "function_call_output"]
     assert len(desk.tool.called) == 1
+
+
+@pytest.mark.parametrize("scenario", ["misaligned", "misaligned-first"])
+async def test_safety_stop_ends_the_run(desk: Desk, scenario: str) -> None:
+    """The call that had arrived whole is not made, and nothing more is asked."""
+    events = await desk.ask(f"sim:{scenario}")
+
+    assert len(desk.bodies) == 1
+    assert desk.tool.called == []
+    ending = ending_of(events)
+    assert ending.code == "misalignment_policy_violation"
+    assert "“Ask before you read **secrets**.”" in ending.sentence
+    assert not any(isinstance(event, NewMessage) for event in events)
+
+
+async def test_calls_that_are_numbered_anew_in_each_response(
+    sim: Simulator, connections: Connections
+) -> None:
+    """The host, which runs them, gets an id of its own for each, and gives it back."""
+    numbered = replace(simulated(sim), extra_headers={"X-Simulator-Profile": "bedrock"})
+    desk = Desk(sim, connections)
+    messages: list[Json] = [{"role": "user", "content": "sim:tool-twice"}]
+    asked = {
+        "endpoint": numbered,
+        "own": OwnToolSettings(),
+        "body": {"tools": [host_tool()]},
+    }
+    for city in ("Bern", "Basel"):
+        events = await desk.ask("", messages=messages, **asked)
+        [call] = [
+            event.item
+            for event in events
+            if isinstance(event, ItemDone) and is_call(event.item)
+        ]
+        messages += called_by_the_host(call, f"Rain in {city}.")
+    await desk.ask("", messages=messages, **asked)
+
+    items = desk.bodies[-1]["input"]
+    pairs = [
+        (item["call_id"], item.get("output"))
+        for item in items
+        if is_call(item) or is_call_output(item)
+    ]
+    assert pairs == [
+        ("call_0", None),
+        ("call_0", "Rain in Bern."),
+        ("call_0_2", None),
+        ("call_0_2", "Rain in Basel."),
+    ]
+    for before, after in pairwise(desk.bodies):
+        kept = [item for item in before["input"] if not is_reasoning(item)]
+        assert [one for one in after["input"] if one in kept] == kept
+
+
+def called_by_the_host(call: Json, output: str) -> list[Json]:
+    """A call and its output, as messages of the host."""
+    function = {"name": call["name"], "arguments": call["arguments"]}
+    called = {"id": call["call_id"], "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": call["call_id"], "content": output},
+    ]

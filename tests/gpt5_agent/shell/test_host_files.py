@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -19,14 +18,13 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
 
 class Host:
-    """Keeps files and notes as Open WebUI does."""
+    """Keeps files as Open WebUI does, for the owner of the key."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, owner: str = "agent", status: int = 200) -> None:
         self.status = status
-        self.owner = "agent"
+        self.owner = owner
         self.uploads: list[tuple[str, str, bytes]] = []
-        self.notes: list[Any] = []
-        self.may_share = True
+        self.removed: list[str] = []
         self.paths: list[str] = []
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -36,11 +34,9 @@ class Host:
             return web.Response(status=401)
         if request.path.endswith("/content"):
             return web.Response(body=b"rain")
-        if request.path.endswith("/notes/create"):
-            note = await request.json()
-            self.notes.append(note)
-            grants = note["access_grants"] if self.may_share else []
-            return web.json_response({"id": "n-1", "access_grants": grants})
+        if request.method == "DELETE":
+            self.removed.append(request.path)
+            return web.json_response({"message": "File deleted successfully"})
         if request.method == "POST":
             fields = await request.post()
             file = fields["file"]
@@ -68,29 +64,25 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
         await runner.cleanup()
 
 
-async def test_file_is_shared_with_its_user() -> None:
-    """By a note that names it; an owner of the key needs none."""
-    host = Host()
+async def test_file_belongs_to_who_asked() -> None:
+    """The owner of the key has asked."""
+    host = Host("u-1")
     async with files_of(host) as files:
         path = await files.store("a b.csv", b"a\r\n--b\0")
-        host.owner = "u-1"
-        await files.store("own.csv", b"")
 
     assert path == "/api/v1/files/f-1/content"
-    assert host.uploads[0] == ("a b.csv", "text/csv", b"a\r\n--b\0")
-    [note] = host.notes
-    assert note["data"]["files"] == [{"type": "file", "id": "f-1"}]
-    reader = {"principal_type": "user", "principal_id": "u-1", "permission": "read"}
-    assert note["access_grants"] == [reader]
+    assert host.uploads == [("a b.csv", "text/csv", b"a\r\n--b\0")]
+    assert host.removed == []
 
 
-async def test_account_that_may_not_share_is_an_error() -> None:
-    """Open WebUI leaves such grants out without a word; nobody could open the link."""
+async def test_file_of_somebody_else_is_not_kept() -> None:
+    """It would lie in the account of the key's owner, usually an administrator's."""
     host = Host()
-    host.may_share = False
     async with files_of(host) as files:
-        with pytest.raises(HostFileError, match="may not share notes"):
+        with pytest.raises(HostFileError, match="has to belong to the person who asks"):
             await files.store("a.csv", b"")
+
+    assert host.removed == ["/api/v1/files/f-1"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +90,7 @@ async def test_account_that_may_not_share_is_an_error() -> None:
 )
 async def test_what_a_browser_runs_is_stored_as_a_download(name: str) -> None:
     """An administrator's HTML would be shown in the origin of Open WebUI."""
-    host = Host()
+    host = Host("u-1")
     async with files_of(host) as files:
         await files.store(name, b"<script>")
 
@@ -107,7 +99,7 @@ async def test_what_a_browser_runs_is_stored_as_a_download(name: str) -> None:
 
 async def test_name_cannot_end_a_header() -> None:
     """It comes from a tool."""
-    host = Host()
+    host = Host("u-1")
     async with files_of(host) as files:
         await files.store('a"\r\nX: é東.xlsx', b"")
 
@@ -129,7 +121,7 @@ async def test_only_the_user_s_own_files_are_read() -> None:
 
 async def test_refusal_is_one_sentence() -> None:
     """Neither the key nor a body is in it."""
-    host = Host(413)
+    host = Host("u-1", 413)
     async with files_of(host) as files:
         with pytest.raises(
             HostFileError, match=r"^Open WebUI answered with HTTP 413\.$"

@@ -5,7 +5,7 @@ import pytest
 import wire_events as wire
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent
-from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, TextDelta
 from runs import asking, end_of, report, report_of, simulated

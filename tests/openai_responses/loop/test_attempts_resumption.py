@@ -13,9 +13,9 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunEvent, Status
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import TextDelta
 from run_log import log_of

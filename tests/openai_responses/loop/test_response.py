@@ -7,7 +7,7 @@ import pytest
 
 import wire_events as wire
 from joining import joined
-from openai_responses.endings import COMPLETED
+from openai_responses.endings import COMPLETED, ending_of_failure
 from openai_responses.items import Item, item_texts
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.response import ResponseState
@@ -322,6 +322,38 @@ def test_thoughts_that_are_never_announced() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("taken", "call_ids", "own_ids"),
+    [
+        ([], ["call_0", "call_1"], ["call_0", "call_1"]),
+        (["call_0"], ["call_0", "call_1"], ["call_0_2", "call_1"]),
+        (["call_0", "call_0_2"], ["call_0"], ["call_0_3"]),
+        (["call_0"], ["call_0_2", "call_0"], ["call_0_2", "call_0_3"]),
+        (["call_0"], ["call_0", "call_0_2"], ["call_0_2", "call_0_2_2"]),
+        (["call_0"], ["call_0", "call_0"], ["call_0_2", "call_0_2"]),
+    ],
+)
+def test_call_ids_that_earlier_responses_used(
+    taken: list[str], call_ids: list[str], own_ids: list[str]
+) -> None:
+    """A call gets another id, from its beginning to its end; the others keep theirs."""
+    state = ResponseState(taken_call_ids=taken)
+    groups: list[wire.Events] = []
+    for at, call_id in enumerate(call_ids):
+        begun, *grown, ended = wire.function_call("look", '{"a":', "1}", at=at)
+        begun["item"]["call_id"] = call_id
+        ended["item"]["call_id"] = call_id
+        groups.append([begun, *grown, ended])
+
+    events = told(state, *wire.whole_stream(*groups))
+
+    begun_ids = [one.item["call_id"] for one in events if isinstance(one, ItemAdded)]
+    ended_ids = [one.item["call_id"] for one in events if isinstance(one, ItemDone)]
+    assert begun_ids == ended_ids == own_ids
+    assert [item["call_id"] for item in state.output] == own_ids
+    assert {item["arguments"] for item in state.output} == {'{"a":1}'}
+
+
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
     turn = ResponseState()
@@ -556,7 +588,7 @@ def test_item_announced_twice() -> None:
     [
         wire.completed(),
         wire.ended("incomplete"),
-        wire.ended("failed"),
+        wire.ended("failed", error={"code": "server_error", "message": "x"}),
         wire.error_flat("server_error"),
     ],
 )
@@ -568,6 +600,41 @@ def test_events_after_the_end(last: wire.Event) -> None:
     late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
     assert told(turn, *late) == []
     assert (turn.ending, turn.usage, len(turn.output)) == (ending, usage, 1)
+
+
+NOTICE = {"misalignment": {"detailed_explanation": "It read keys."}}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "code"),
+    [
+        (wire.error_nested("odd"), wire.ended("failed", error=None), "odd"),
+        (wire.error_nested("odd"), wire.ended("failed", error={"code": "x"}), "odd"),
+        (wire.ended("failed", error=None), wire.error_nested("odd"), "odd"),
+        (wire.ended("failed", error={"code": "x"}), wire.error_nested("odd"), "x"),
+        (wire.error_flat(None, ""), wire.ended("failed", error={"code": "x"}), "x"),
+    ],
+)
+def test_stream_that_is_refused_with_two_events(
+    first: wire.Event, second: wire.Event, code: str
+) -> None:
+    """The first reason counts, and the tokens are counted in either order."""
+    turn = ResponseState()
+    events = told(turn, wire.created(), *wire.message("Hello"), first, second)
+    assert log_of(events)[-1] == "turn failed"
+    assert turn.ending == ending_of_failure("failed", turn.trace.error)
+    assert turn.refusal == turn.trace.error
+    assert turn.trace.error.code == code
+    assert turn.usage
+    assert turn.trace.response_id == "resp_1"
+
+
+def test_notice_in_the_second_event() -> None:
+    """It explains the reason of the first."""
+    turn = ResponseState()
+    error = {"code": "odd", "message": "No.", **NOTICE}
+    told(turn, wire.error_nested("odd"), wire.ended("failed", error=error))
+    assert turn.trace.error.notice.explanation == "It read keys."
 
 
 @pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])

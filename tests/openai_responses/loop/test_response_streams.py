@@ -79,7 +79,8 @@ def last_snapshot(path: Path) -> FinalResponse | None:
     return None
 
 
-ENDED = [path for path in PATHS if last_snapshot(path)]
+ENDED = [path for path in PATHS if last_snapshot(path) and path.stem != "late-reason"]
+"""Those whose last snapshot says how they ended; Azure's filter says it behind."""
 
 
 def test_there_are_transcripts() -> None:
@@ -183,6 +184,10 @@ ENDINGS = {
     "filtered": ("incomplete", "content_filter"),
     "failed": ("failed", "server_error"),
     "failed-limit": ("failed", "rate_limit_exceeded"),
+    "misaligned": ("failed", "misalignment_policy_violation"),
+    "cyber-failed": ("failed", "cyber_policy"),
+    "too-large": ("failed", "request_too_large"),
+    "late-reason": ("failed", "content_policy_violation"),
     "error-flat": ("error", "server_error"),
     "error-nested": ("error", "server_error"),
     "error-first": ("error", "server_is_overloaded"),

@@ -25,7 +25,7 @@ from openai_responses.loop.events import RunEvent, Status, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
-from openai_responses.requests.repairs import Repair
+from openai_responses.repairs.chat_repairs import LeaveOutPlainReasoning
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     EventStreamDecoder,
@@ -158,22 +158,81 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     assert all(told[-1] is TextDelta for told in shown)
 
 
-async def test_a_call_that_ran_is_not_run_again(connections: Connections) -> None:
-    """A server that repeats a call in its next response is told so, once a round."""
-    call = {
+def calling(item_id: str, call_id: str, city: str) -> Item:
+    """A finished call for the weather of a city."""
+    return {
+        "id": item_id,
         "type": "function_call",
-        "call_id": "call_1",
+        "status": "completed",
+        "call_id": call_id,
         "name": "get_weather",
-        "arguments": '{"city": "Bern"}',
+        "arguments": json.dumps({"city": city}),
     }
-    body = web.json_response({"id": "r", "status": "completed", "output": [call]}).text
-    assert body
-    events, tools, _ = await events_of(connections, replying(body))
+
+
+def response_with(*output: Item) -> Answerer:
+    """Answer in one piece, with this output."""
+    body = {"id": "r", "status": "completed", "output": list(output)}
+    return replying(json.dumps(body))
+
+
+async def test_call_that_comes_twice_in_a_response_runs_once(
+    connections: Connections,
+) -> None:
+    """The second one is refused, also under another item id."""
+    twice = calling("fc_a", "call_1", "Bern"), calling("fc_b", "call_1", "Bern")
+    answer = in_turn(response_with(*twice), response_with())
+
+    events, tools, _ = await events_of(connections, answer)
 
     assert len(tools.called) == 1
-    answers = [event for event in events if isinstance(event, ToolOutput)]
-    assert [event.failed for event in answers[:3]] == [False, True, True]
-    assert "ran already" in answers[1].item["output"]
+    results = [event for event in events if isinstance(event, ToolOutput)]
+    refused = [event.item["output"] for event in results if event.failed]
+    assert len(results) == 2
+    assert len(refused) == 1
+    assert "twice" in refused[0]
+
+
+async def test_calls_whose_ids_start_anew_in_each_response(
+    connections: Connections,
+) -> None:
+    """Each runs, and each pair has an id of its own in all later requests.
+
+    Bedrock numbers the calls of each response from 0, under item ids that differ (in the
+    recordings of pydantic-ai with `openai.gpt-5.5`).
+    """
+    answer = in_turn(
+        response_with(calling("fc_36f0", "call_0", "Bern")),
+        response_with(
+            calling("fc_227c", "call_0", "Basel"), calling("fc_7a9e", "call_1", "Genf")
+        ),
+        response_with(calling("fc_b71e", "call_0", "Chur")),
+        response_with(),
+    )
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    cities = [arguments["city"] for _, arguments in tools.called]
+    assert cities == ["Bern", "Basel", "Genf", "Chur"]
+    assert not [event for event in events if getattr(event, "failed", False)]
+    assert_is_sound(events)
+    pairs = [
+        (item["type"], item["call_id"])
+        for item in bodies[-1]["input"]
+        if is_call(item) or is_call_output(item)
+    ]
+    assert pairs == [
+        ("function_call", "call_0"),
+        ("function_call_output", "call_0"),
+        ("function_call", "call_0_2"),
+        ("function_call", "call_1"),
+        ("function_call_output", "call_0_2"),
+        ("function_call_output", "call_1"),
+        ("function_call", "call_0_3"),
+        ("function_call_output", "call_0_3"),
+    ]
+    before = bodies[-2]["input"]
+    assert bodies[-1]["input"][: len(before)] == before
 
 
 @pytest.mark.parametrize("given", [{}, {"call_id": None}, {"call_id": 7}])
@@ -252,15 +311,16 @@ async def test_a_server_that_does_not_take_its_reasoning_back(
         False,
     ]
     [told] = [event for event in events if isinstance(event, Status)]
-    assert told.is_lasting
-    assert told.repair == Repair("reasoning_text", "")
+    assert told.trial is not None
+    assert told.trial.is_lasting
+    assert told.trial.repair == LeaveOutPlainReasoning()
 
 
 @pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
 async def test_a_stream_that_cannot_be_read(
     wire: bytes, connections: Connections
 ) -> None:
-    """It is asked for once more in one piece; the server is remembered for it."""
+    """It is asked for once more in one piece; that says nothing about other users."""
     message = {"type": "message", "role": "assistant", "content": []}
     whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
     answer = in_turn(streaming(wire), replying(whole))
@@ -270,7 +330,8 @@ async def test_a_stream_that_cannot_be_read(
     assert end_of(events).ending.kind == "completed"
     assert [body.get("stream") for body in bodies] == [True, None]
     [told] = [event for event in events if isinstance(event, Status)]
-    assert told.is_lasting
+    assert told.trial is not None
+    assert not told.trial.is_named
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from openai_responses.loop.events import Status
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from run_log import log_of
-from runs import limits, report, simulated
+from runs import limits, repairs_of, report, simulated
 from simulator import Simulator
 from simulator.faults import (
     DELIVERIES,
@@ -99,11 +99,12 @@ REFUSED = {
 async def test_refused_part_is_found_in_every_form(
     connections: Connections, sim: Simulator, refused: str, form: str
 ) -> None:
-    """One more request, and an answer."""
+    """One more request, and an answer; a call that nothing names becomes words."""
     sim.faults.append(replace(REFUSED[refused], form=form))
     events = await report(connections, simulated(sim), asking(), limits())
     assert log_of(events)[-1] == "run completed"
-    assert len(sim.requests) == 2
+    is_nameless = (refused, form) == ("call", "phrase")
+    assert len(sim.requests) == (3 if is_nameless else 2)
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
@@ -125,5 +126,22 @@ async def test_several_parts_and_then_the_plain_words(
     sim.faults.extend(REFUSED[name] for name in names)
     events = await report(connections, simulated(sim), asking(), limits())
     assert log_of(events)[-1] == "run completed"
-    repairs = [one.repair for one in events if isinstance(one, Status) and one.repair]
-    assert [repair.action for repair in repairs] == [*["parameter"] * 3, "plain"]
+    assert repairs_of(events) == [
+        "text.verbosity",
+        "prompt_cache_key",
+        "reasoning.summary",
+        "PlainItems",
+    ]
+
+
+async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
+    connections: Connections, sim: Simulator
+) -> None:
+    """An error of a stream that names nothing; a chat does not remember it."""
+    nameless = replace(REFUSED["call"], form="unnamed", delivery="error-flat")
+    sim.faults.append(nameless)
+    events = await report(connections, simulated(sim), asking(), limits(retries=1))
+    assert log_of(events)[-1] == "run completed"
+    assert repairs_of(events) == ["", "PlainItems", "WordsAlone"]
+    trials = [event.trial for event in events if isinstance(event, Status)]
+    assert [trial.is_lasting for trial in trials if trial] == [False, False]

@@ -9,6 +9,7 @@ from time import time
 import pytest
 
 import wire_events as wire
+from openai_responses.endings import FINAL_CODES
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunEvent
@@ -120,6 +121,59 @@ async def test_used_up_quota_of_the_simulator(
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 1
     assert "no credit" in end_of(events).ending.sentence
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        "misaligned-first",
+        "cyber-400",
+        "cyber-403",
+        "cyber-failed",
+        "too-large",
+        "too-large-first",
+        "prompt-filtered",
+        "xai-key",
+    ],
+)
+async def test_refusal_that_no_second_attempt_removes(
+    connections: Connections, sim: Simulator, scenario: str
+) -> None:
+    """Neither a wait nor another request helps: no repair is tried either."""
+    request = asking(f"sim:{scenario}")
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert len(sim.requests) == 1
+    assert notes_of(events) == []
+
+
+@pytest.mark.parametrize("code", sorted(FINAL_CODES))
+async def test_final_code_whatever_the_server_says_of_trying_again(
+    connections: Connections, code: str
+) -> None:
+    """Retries of a safety stop are forbidden; those of the others are in vain."""
+    answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, within=TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+
+
+async def test_standard_tier_where_flex_has_no_capacity(
+    connections: Connections, sim: Simulator
+) -> None:
+    """Only if that is allowed, because it costs twice as much."""
+    flex = asking("sim:flex-unavailable").model_copy(update={"service_tier": "flex"})
+    refused = await report(connections, simulated(sim), flex, TWICE)
+    assert [r.body["service_tier"] for r in sim.requests] == ["flex"]
+    assert "no flex capacity" in end_of(refused).ending.sentence
+    sim.forget()
+
+    allowed = TWICE._replace(flex_falls_back=True)
+    events = await report(connections, simulated(sim), flex, allowed)
+    assert [r.body["service_tier"] for r in sim.requests] == ["flex", "default"]
+    assert end_of(events).ending.kind == "completed"
+    [note] = notes_of(events)
+    assert "standard" in note
 
 
 @pytest.mark.parametrize(

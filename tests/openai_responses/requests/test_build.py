@@ -525,3 +525,43 @@ def test_what_a_viewer_needs_is_asked_for() -> None:
         "web_search_call.action.sources"
     ]
     assert "include" not in payload(PLAIN)
+
+
+UNKNOWN_KEY = "tools[0].allowed_tools 'text' x"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text", {"verbosity": "low"}),
+        ("reasoning", {"mode": "pro"}),
+        ("image", {"context_compression": "auto"}),
+        ("prompt_cache_options", {"ttl": "30m"}),
+        ("access_programs", {"cyber": "standard"}),
+    ],
+)
+def test_keys_that_the_api_does_not_have_never_leave(
+    name: str, value: dict[str, Any]
+) -> None:
+    """The API would quote them in its refusal, whose words are read."""
+    sent = payload(**{name: {**value, UNKNOWN_KEY: 1}})
+
+    assert "allowed_tools" not in str(sent)
+    assert sent[name].items() >= value.items()
+
+
+def test_inner_keys_that_the_api_does_not_have_never_leave() -> None:
+    """Neither in lists nor in objects of objects."""
+    mode = {"mode": "block", UNKNOWN_KEY: 1}
+    sent = payload(
+        context_management=[{"type": "compaction", UNKNOWN_KEY: 1}],
+        moderation={"model": "m", "policy": {"input": mode, UNKNOWN_KEY: 1}},
+        tool_choice={
+            "type": "allowed_tools",
+            "mode": "auto",
+            "tools": [{"type": "function", "name": "f", UNKNOWN_KEY: 1}],
+        },
+    )
+
+    assert "allowed_tools 'text'" not in str(sent)
+    assert sent["moderation"]["policy"] == {"input": {"mode": "block"}}

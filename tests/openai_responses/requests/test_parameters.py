@@ -1,5 +1,7 @@
 """A caller's words, turned into the API's."""
 
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
-from openai_responses.requests.parameters import read_bool, read_parameters
+from openai_responses.requests.parameters import hash_ids, read_bool, read_parameters
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
@@ -183,3 +185,12 @@ def test_both_have_to_want_a_stream(
     model = resolve_model("gpt-5")
     built = build_request(model, "", items, body, Settings(stream=setting))
     assert built.stream is streams
+
+
+def test_user_is_found_behind_a_hash_as_documented() -> None:
+    """docs/privacy.md gives administrators the same computation as a command."""
+    digest = hashlib.sha256(b"openai_responses:user:u-1").hexdigest()
+    assert hash_ids("chat", "u-1", "c-1")["safety_identifier"] == digest[:48]
+    page = Path(__file__).parents[3] / "docs/privacy.md"
+    command = "'openai_responses:user:%s' \"$id\" | sha256sum | cut -c1-48"
+    assert command in page.read_text("utf-8")

@@ -25,7 +25,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.json_input import JsonObject
-from openai_responses.loop.recovery import RetryPolicy, retry_wait
+from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import (
     KEY,

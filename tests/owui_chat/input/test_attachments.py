@@ -161,6 +161,7 @@ def test_what_counts_as_attached() -> None:
         {"type": "image", "id": "i1", "name": "p.png"},
         pdf("q.png", content_type="image/png"),
         pdf("k.pdf", knowledge=True),
+        {"type": "file", "id": "f1", "name": f"{'long' * 9_000}.pdf"},
         {"type": "collection", "id": "c1", "name": "Handbooks"},
         {"type": "file", "id": None, "name": "uploading.pdf"},
         "loose",
@@ -175,6 +176,7 @@ def test_what_counts_as_attached() -> None:
         Attachment("id of a.pdf", "a.pdf", "application/pdf", is_image=False),
         Attachment("i1", "p.png", "", is_image=True),
         Attachment("id of q.png", "q.png", "image/png", is_image=True),
+        Attachment("f1", f"{'long' * 49}.pdf", "", is_image=False),
     ]
 
 

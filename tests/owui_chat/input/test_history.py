@@ -394,6 +394,34 @@ def test_two_rounds_of_calls_keep_their_order() -> None:
     ]
 
 
+def test_calls_in_front_of_a_compaction_keep_their_outputs() -> None:
+    """The compaction ends the response that called; the outputs are not in it."""
+    chat: list[ChatPart] = [
+        asked("Weather?"),
+        called("1"),
+        called("2"),
+        returned("1"),
+        returned("2"),
+        marked(A, "Done."),
+    ]
+    compaction: Item = {"type": "compaction", "encrypted_content": "x"}
+    update: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    response = (reasoning("1"), call("1"), call("2"), compaction, update)
+
+    items = built(chat, kept(A, *response, reasoning("2")))
+
+    calls = [strip_for_replay(call("1")), strip_for_replay(call("2"))]
+    assert items == [
+        compaction,
+        update,
+        *calls,
+        output("1"),
+        output("2"),
+        strip_for_replay(reasoning("2")),
+        answer("Done."),
+    ]
+
+
 def test_call_of_the_host_alone_is_sent_as_the_host_has_it() -> None:
     """A chat of another model, or one that keeps nothing."""
     chat: list[ChatPart] = [

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from openai_responses.requests.repairs import Repair
+from openai_responses.repairs.chat_repairs import (
+    MAX_CHAT_REPAIRS,
+    LeaveOutItem,
+    LeaveOutKind,
+    PlainItems,
+)
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.records import (
     UNSHOWN_TEXT,
@@ -253,14 +258,22 @@ def test_signature_can_be_anything(signature: object) -> None:
 # ---------------------------------------------------------------- refusals
 
 
-REPAIRS = (Repair("plain", "b" * 32), Repair("item", "a" * 32))
+REPAIRS = (
+    PlainItems("b" * 32),
+    LeaveOutItem("a" * 32),
+    LeaveOutKind("web_search_call", "c" * 32),
+)
 
 
 def test_repairs_are_written_in_their_order() -> None:
-    """As action and target: more is not needed for the items of a chat."""
+    """A word, a type where one is meant, and the name of an item."""
     value = write_records({ULID: record(SEALED)}, SIGN, REPAIRS)
 
-    assert value["repairs"] == [["plain", "b" * 32], ["item", "a" * 32]]
+    assert value["repairs"] == [
+        ["plain", "b" * 32],
+        ["item", "a" * 32],
+        ["kind", "web_search_call", "c" * 32],
+    ]
     assert stored_repairs([json.loads(json.dumps(value))]) == REPAIRS
     assert "repairs" not in write_records({ULID: record(SEALED)}, SIGN, ())
 
@@ -283,7 +296,8 @@ def test_repairs_of_all_keys_count_once() -> None:
         [["plain", "b", '"auto"'], {"0": "plain", "1": "b"}],
         # Those of the account are not for a chat's owner to write.
         [["parameter", "store"], ["field", "input:message.content"], ["tool", "b"]],
-        [["", ""], ["odd", "b"]],
+        [["", ""], ["odd", "b" * 32], ["item", "b"], ["item", "b" * 33]],
+        [["kind", "b" * 32], ["kind", "x" * 65, "b" * 32], ["kind", "A.b", "b" * 32]],
     ],
 )
 def test_rows_that_are_no_repairs_change_nothing(rows: object) -> None:
@@ -293,9 +307,12 @@ def test_rows_that_are_no_repairs_change_nothing(rows: object) -> None:
 
 def test_very_many_repairs_are_not_read() -> None:
     """Each costs time at every request."""
-    rows = [["item", str(number)] for number in range(100_000)]
+    rows = [["item", f"{number:032x}"] for number in range(100_000)]
 
-    assert len(stored_repairs([{"repairs": rows}])) <= 1000
+    read = stored_repairs([{"repairs": rows}])
+
+    assert len(read) == MAX_CHAT_REPAIRS
+    assert read[-1] == LeaveOutItem(f"{99_999:032x}")
 
 
 def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
-from openai_responses.requests.repairs import Repair
+from openai_responses.repairs.chat_repairs import PlainItems
 from owui_chat.storage.records import (
     Record,
     message_key,
@@ -27,10 +27,12 @@ def code(name: str, logs: str = LOGS) -> Item:
     return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
 
 
-REPAIRS = (Repair("plain", "X" * 32),)
+REPAIRS = (PlainItems("b" * 32),)
 
 
-def kept(name: str, age: int, *items: Item, repairs: tuple[Repair, ...] = ()) -> Json:
+def kept(
+    name: str, age: int, *items: Item, repairs: tuple[PlainItems, ...] = ()
+) -> Json:
     """The value of a message's key; a larger `age` is younger."""
     record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
     return write_records({record.ulid: record}, SIGN, repairs)
@@ -54,7 +56,7 @@ def test_what_deleted_messages_left_is_emptied() -> None:
     }
 
     assert prune(values, chat_of("B"), B, ROOMY) == {
-        A: {"__v": 5, "repairs": [["plain", "X" * 32]]},
+        A: {"__v": 5, "repairs": [["plain", "b" * 32]]},
         D: {"__v": 5, "dead": ["X" * 26]},
     }
 
@@ -88,7 +90,7 @@ def test_oldest_items_go_first() -> None:
 
     changed = prune(values, chat_of("A", "B", "C"), "", most)
 
-    assert changed == {A: {"__v": 5, "repairs": [["plain", "X" * 32]]}}
+    assert changed == {A: {"__v": 5, "repairs": [["plain", "b" * 32]]}}
     assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
 
 

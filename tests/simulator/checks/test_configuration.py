@@ -185,10 +185,10 @@ async def test_tools_that_are_refused(
 
 
 @pytest.mark.parametrize("model", [SOL, LAST])
-async def test_a_call_of_an_added_tool_has_no_namespace(
+async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     client: Any, model: str
 ) -> None:
-    """It goes back without one, or with its tool's name; nothing before is lost."""
+    """It comes without one, is refused so, and nothing before is lost."""
     first = await client.ask([LONG], model=model)
     asked = {"role": "user", "content": "sim:tool"}
     items = [LONG, *bare(first.body["output"]), added(function()), asked]
@@ -196,13 +196,15 @@ async def test_a_call_of_an_added_tool_has_no_namespace(
     heard = await client.ask(items, **more)
     *before, call = bare(heard.body["output"])
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
-    again = await client.ask([*items, *before, call, output], **more)
-    named = {**call, "namespace": "look_up"}
-    await client.ask([*items, *before, named, output], **more)
+    named_call = {**call, "namespace": "look_up"}
+    named = await client.ask([*items, *before, named_call, output], **more)
+    error = await refused(client, [*items, *before, call, output], **more)
 
     assert "namespace" not in call
-    assert "I called `look_up`" in again.text
-    assert not again.body.get("input_transformations")
+    assert "I called `look_up`" in named.text
+    assert not named.body.get("input_transformations")
+    assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
+    assert error["param"] == f"input[{len(items) + len(before)}].namespace"
     known = heard.body["usage"]["input_tokens_details"]["cached_tokens"]
     assert known > 0.9 * first.body["usage"]["input_tokens"]
 
@@ -279,17 +281,18 @@ async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) 
     first = await client.ask(items, model=LAST, **managed)
     output = bare(first.body["output"])
     kinds = [item["type"] for item in output]
-    before = items if keeps_all else []
+    before = [*items, *output[:2]] if keeps_all else []
+    kept = output[2:]
     asked = {"role": "user", "content": "sim:tool"}
     choice = {"tool_choice": allowed(function())}
-    heard = await client.ask([*before, *output, asked], model=LAST, **managed, **choice)
+    heard = await client.ask([*before, *kept, asked], model=LAST, **managed, **choice)
     again = client.body(
-        [*before, *output, added(function()), asked], model=LAST, **managed
+        [*before, *kept, added(function()), asked], model=LAST, **managed
     )
 
-    assert kinds == ["compaction", "configuration_update", "reasoning", "message"]
+    assert kinds == ["reasoning", "message", "compaction", "configuration_update"]
     text = {"format": {"type": "text"}}
-    assert output[1] == update("high") | {"text": text}
+    assert output[3] == update("high") | {"text": text}
     assert heard.body["reasoning"]["effort"] == "high"
     assert heard.body["output"][-1]["name"] == "look_up"
     assert heard.body["input_transformations"] == []

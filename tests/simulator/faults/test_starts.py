@@ -21,6 +21,7 @@ BEGUN = ["response.created", "response.in_progress", "response.output_item.added
         ("failed", ["response.failed"]),
         ("error", ["error"]),
         ("error-flat", ["error"]),
+        ("both", ["error", "response.failed"]),
         ("cut", []),
     ],
 )

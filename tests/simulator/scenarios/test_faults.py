@@ -10,6 +10,8 @@ from upstream import until
 
 pytestmark = pytest.mark.asyncio
 
+INVALID = "invalid_request_error"
+
 
 async def wire(client: Any, said: str) -> tuple[bytes, list[bytes]]:
     """Return the bytes of a stream, and the chunks in which they came."""
@@ -235,10 +237,15 @@ async def test_a_status_on_any_scenario(client: Any) -> None:
         ("quota", 429, "insufficient_quota", "insufficient_quota"),
         ("spend-limit", 429, "insufficient_quota", "organization_spend_limit_exceeded"),
         ("json-error-200", 200, "server_error", "server_error"),
+        ("misaligned-first", 403, INVALID, "misalignment_policy_violation"),
+        ("cyber-400", 400, INVALID, "cyber_policy"),
+        ("cyber-403", 403, INVALID, "cyber_policy"),
+        ("too-large-first", 429, "tokens", "rate_limit_exceeded"),
+        ("prompt-filtered", 400, None, "content_filter"),
     ],
 )
 async def test_errors_before_a_response(
-    client: Any, name: str, status: int, type: str, code: str
+    client: Any, name: str, status: int, type: str | None, code: str
 ) -> None:
     """Each has its status, type and code, also when a stream was asked for."""
     for stream in (True, False):
@@ -247,6 +254,43 @@ async def test_errors_before_a_response(
         assert heard.status == status
         assert (heard.error["type"], heard.error["code"]) == (type, code)
         assert client.simulator.requests[-1].response == heard.body
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "code"),
+    [
+        ("misaligned", ["error", "response.failed"], "misalignment_policy_violation"),
+        ("cyber-failed", ["error", "response.failed"], "cyber_policy"),
+        ("too-large", ["error", "response.failed"], "rate_limit_exceeded"),
+        ("late-reason", ["response.failed", "error"], "content_policy_violation"),
+    ],
+)
+async def test_streams_that_are_refused_with_two_events(
+    client: Any, name: str, order: list[str], code: str
+) -> None:
+    """As recorded, and as Azure's filter does it, whose first event names nothing."""
+    last = (await client.stream(f"sim:{name}")).events[-2:]
+
+    assert [one["type"] for one in last] == order
+    error, failed = sorted(last, key=lambda one: one["type"])
+    assert error["error"]["code"] == code
+    reason = failed["response"]["error"]
+    assert reason is None if order[0] != "error" else reason["code"] == code
+
+
+async def test_the_flex_tier_alone_has_no_capacity(client: Any) -> None:
+    """Other tiers answer."""
+    body = client.body("sim:flex-unavailable")
+    refused = await client.post({**body, "service_tier": "flex"})
+    assert (refused.status, refused.error["code"]) == (429, "flex_unavailable")
+    assert (await client.post(body)).status == 200
+
+
+async def test_a_wrong_key_of_xai(client: Any) -> None:
+    """The words stand where others have an object."""
+    heard = await client.post(client.body("sim:xai-key"))
+    assert heard.status == 400
+    assert heard.body["error"].startswith("Incorrect API key provided")
 
 
 async def test_answers_that_are_no_json(client: Any) -> None:

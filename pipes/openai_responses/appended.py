@@ -1,0 +1,53 @@
+"""Items that say at their place in a chat what fields of a request say.
+
+A chat that only grows changes its tools, its effort and its format with such items. A
+server that does not have them gets the same in the fields.
+"""
+
+from collections.abc import Mapping, Set
+from typing import Any
+
+from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The types of these items."""
+
+_CONFIGURED = ("reasoning", "text")
+"""The fields that a configuration update can change."""
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items, in this order."""
+    tools = list(payload.get("tools") or ())
+    for item in payload["input"]:
+        if item_type(item) == ADDED_TOOLS:
+            tools += item["tools"]
+    return tools
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    lowered = dict(payload)
+    if not kinds:
+        return lowered
+    lowered["input"] = [i for i in payload["input"] if item_type(i) not in kinds]
+    if CONFIGURATION in kinds:
+        lowered |= _configured_fields(payload)
+    if ADDED_TOOLS in kinds:
+        tools = declared_tools(payload)
+        if tools:
+            lowered["tools"] = tools
+    return lowered
+
+
+def _configured_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that updates change, as they are behind the last update."""
+    fields: dict[str, Any] = {}
+    for item in payload["input"]:
+        if item_type(item) != CONFIGURATION:
+            continue
+        for key in _CONFIGURED:
+            if key in item:
+                before = fields.get(key, payload.get(key, {}))
+                fields[key] = {**before, **item[key]}
+    return fields

@@ -1,0 +1,41 @@
+"""Follows the repairs of a run until the server accepts a request."""
+
+from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.memory import trials_that_helped
+from openai_responses.transport.stream import ItemAdded
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)

@@ -1,0 +1,333 @@
+"""Finds the repair of a request that was refused.
+
+Nobody knows all that a server may refuse, so what to change is found from what the
+refusal names (`refusal`). Only few refusals name nothing and are known by their words
+(docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+not suffice, the plain words of the chat are sent.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from openai_responses.appended import APPENDED
+from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
+from openai_responses.errors import ApiError, Failure
+from openai_responses.items import (
+    ADDED_TOOLS,
+    Item,
+    has_plain_reasoning,
+    is_encrypted,
+    is_hosted,
+    is_paired,
+    item_type,
+    json_digest,
+    tool_name,
+)
+from openai_responses.models.resolve import REASONING_EFFORTS
+from openai_responses.repairs.chat_repairs import (
+    LeaveOutItem,
+    LeaveOutKind,
+    LeaveOutPlainReasoning,
+    LeaveOutReasoning,
+    PlainItems,
+    SendAsText,
+    WordsAlone,
+    has_media,
+    is_from_people,
+    plain_item,
+)
+from openai_responses.repairs.refusal import Place, Refusal, SentRequest
+from openai_responses.repairs.request_repairs import (
+    MAY_BE_LEFT_OUT,
+    LeaveOutField,
+    LeaveOutParameter,
+    LeaveOutStrict,
+    LeaveOutTool,
+    LeaveOutToolChoice,
+    LowerItems,
+    MoveMessages,
+    Repair,
+    ReplaceEffort,
+    effort_of,
+    may_lose_field,
+    value_digest,
+)
+from openai_responses.retries import RETRIED_CODES, is_transient
+
+MAX_REPAIRS = 3
+"""Of one response, before plain words are sent."""
+
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_UNREAD = "invalid_encrypted_content"
+_LASTING_CODES = (
+    RETRIED_CODES
+    | NO_CREDIT_CODES
+    | SENTENCES["failed"].keys()
+    | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, _UNREAD, "404"}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
+    r"provided without its required"
+    r"|Items are not persisted when"
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
+    re.IGNORECASE | re.DOTALL,
+)
+_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+"""What DeepSeek says of a text between a call and its output (recorded), and of nothing
+that a request lacks: calls and outputs are sent in pairs."""
+_MAX_NAME = 64
+"""Characters of a name that are kept for the message."""
+_UNREACHED = "retrieving tool list"
+"""What the API writes of a remote MCP server that may be there again soon."""
+
+
+class Trial(NamedTuple):
+    """A repair on trial, which is remembered if it is seen to help."""
+
+    repair: Repair
+    error: ApiError = ApiError()
+    """The refusal that it answers."""
+    is_named: bool = False
+    """Whether the server's own `param` names what is changed, and no person wrote it."""
+    is_lasting: bool = True
+    """Whether later requests would be refused as well."""
+    helped_at_once: bool = False
+    """Whether the request with this repair was accepted."""
+
+
+def may_be_repaired(failure: Failure) -> bool:
+    """Say whether a failure is about what the request says."""
+    words = {failure.error.code, failure.error.type}
+    return failure.status not in _OTHER_CAUSES and not words & _LASTING_CODES
+
+
+def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
+    """Return what to try after a refusal of `sent`; None if nothing may help.
+
+    `done` is how many repairs the same response has cost. A 404 that names nothing is
+    about the address.
+    """
+    if not may_be_repaired(failure):
+        return None
+    error = failure.error
+    refusal = Refusal(error, sent)
+    if done < MAX_REPAIRS:
+        for trial in _candidates(refusal, failure):
+            if _is_worth_trying(trial.repair, sent):
+                return trial._replace(error=error)
+    return _plain_words(sent, error) if _may_want_plain_words(failure) else None
+
+
+def last_repair(sent: SentRequest, failure: Failure) -> Trial | None:
+    """Return what to try when retries did not help; None if nothing may.
+
+    A stream that ends in an error without any name may be a refusal for good, or a
+    server in trouble: so a chat does not remember it.
+    """
+    if failure.status != 200 or not may_be_repaired(failure):
+        return None
+    trial = _plain_words(sent, failure.error)
+    return trial._replace(is_lasting=False) if trial else None
+
+
+def _plain_words(sent: SentRequest, error: ApiError) -> Trial | None:
+    for repair in (PlainItems(sent.last_name), WordsAlone(sent.last_name)):
+        if _is_worth_trying(repair, sent):
+            return Trial(repair, error)
+    return None
+
+
+def _may_want_plain_words(failure: Failure) -> bool:
+    """Say whether other words may be accepted; the server may as well be in trouble."""
+    if failure.status is None or is_transient(failure):
+        return False
+    return failure.status != 404 or failure.error.names_a_place
+
+
+def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
+    """Say whether a repair is new, and changes what was sent.
+
+    Nor does it give back an effort that another repair took away.
+    """
+    if repair in sent.repairs:
+        return False
+    if isinstance(repair, ReplaceEffort):
+        efforts = [one for one in sent.repairs if isinstance(one, ReplaceEffort)]
+        if any(repair.allowed == earlier.refused for earlier in efforts):
+            return False
+    return repair.applies(sent)
+
+
+def _candidates(refusal: Refusal, failure: Failure) -> Iterator[Trial]:
+    """Yield what may help, the best first."""
+    if failure.status is None:
+        # A stream that could not be read: no server said anything.
+        if refusal.error.param == "stream":
+            yield Trial(LeaveOutParameter("stream"))
+        return
+    if "reasoning" in refusal.error.text.lower():
+        yield Trial(LeaveOutPlainReasoning())
+    for find in (
+        _by_code_or_words,
+        _by_place,
+        _by_picture_code,
+        _by_id,
+        _by_unreadable_reasoning,
+        _by_parameter,
+        _by_tool,
+    ):
+        yield from find(refusal)
+    yield Trial(LeaveOutPlainReasoning())
+
+
+def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words = refusal.words
+    kinds = {item_type(row.item) for row in refusal.sent.items}
+    last = refusal.sent.last_name
+    if refusal.error.code == _UNREAD:
+        yield Trial(LeaveOutReasoning(last))
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield Trial(LeaveOutKind("code_interpreter_call", last))
+    if _TEXT_BEFORE_OUTPUT.search(words):
+        yield Trial(MoveMessages())
+    refused = words.partition("upported values")[0]
+    for kind in sorted(APPENDED & kinds):
+        if kind in refused:
+            yield Trial(LowerItems(kind))
+    if "not found in 'tools'" in words:
+        yield Trial(LowerItems(ADDED_TOOLS))
+    if "must be verified to stream" in words.lower():
+        is_named = refusal.named_parameter == "stream"
+        yield Trial(LeaveOutParameter("stream"), is_named=is_named)
+
+
+def _by_place(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the item or the tool that is named."""
+    place = refusal.place
+    if place is None:
+        return
+    is_named = refusal.has_named_place
+    tool = place.value if place.list_name == "tools" else place.inner_tool
+    if tool is not None:
+        if refusal.is_unknown and place.keys[-1:] == ("strict",):
+            yield Trial(LeaveOutStrict(), is_named=is_named)
+        yield _without_tool(refusal, tool, is_named=is_named)
+        return
+    yield from _without_field(refusal, place)
+    yield from _without_item(refusal, place.number, is_named=is_named)
+
+
+def _without_tool(refusal: Refusal, tool: Item, *, is_named: bool = False) -> Trial:
+    """Return the repair of a tool; a server that is not reached may be back soon."""
+    is_lasting = _UNREACHED not in refusal.words
+    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
+    return Trial(repair, is_named=is_named, is_lasting=is_lasting)
+
+
+def _without_field(refusal: Refusal, place: Place) -> Iterator[Trial]:
+    """Yield the repair of a field that the server does not know.
+
+    What a person wrote may have it by that person's choice.
+    """
+    kind = item_type(place.value)
+    if refusal.is_unknown and may_lose_field(kind, place.keys):
+        is_named = refusal.has_named_place and not is_from_people(place.value)
+        yield Trial(LeaveOutField(kind, place.keys), is_named=is_named)
+
+
+def _without_item(
+    refusal: Refusal, number: int, *, is_named: bool = False
+) -> Iterator[Trial]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    name, item = refusal.sent.items[number]
+    kind = item_type(item)
+    if kind in APPENDED:
+        yield Trial(LowerItems(kind), is_named=is_named)
+        return
+    if has_plain_reasoning(item):
+        yield Trial(LeaveOutPlainReasoning())
+        return
+    noun = kind.replace("_", " ")[:_MAX_NAME]
+    if has_media(item):
+        yield Trial(SendAsText(name, noun, had_media=True))
+    elif kind == "message" and plain_item(item) != item:
+        yield Trial(SendAsText(name, noun))
+    left_out = [r for r in refusal.sent.repairs if isinstance(r, LeaveOutItem)]
+    if is_hosted(item) and left_out:  # a known type, so its name is short
+        # One after the other would be refused; a long chat may have many.
+        yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
+    if not is_from_people(item):
+        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+
+
+def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of the newest picture: its refusal names no place."""
+    if refusal.error.code not in PICTURE_CODES:
+        return
+    places = [n for n, row in enumerate(refusal.sent.items) if has_media(row.item)]
+    if places:
+        yield from _without_item(refusal, places[-1])
+
+
+def _by_id(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repairs of the items that have an id which the server names."""
+    for number in refusal.numbers_of_ids:
+        yield from _without_item(refusal, number)
+
+
+def _by_unreadable_reasoning(refusal: Refusal) -> Iterator[Trial]:
+    has_encrypted = any(is_encrypted(row.item) for row in refusal.sent.items)
+    if has_encrypted and _UNREADABLE.search(refusal.words):
+        yield Trial(LeaveOutReasoning(refusal.sent.last_name))
+
+
+def _by_parameter(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a parameter; one that guards stays."""
+    payload = refusal.sent.payload
+    is_named = refusal.named_parameter == refusal.parameter
+    path = _whole_parameter(refusal.parameter)
+    if path == "tool_choice":
+        yield Trial(LeaveOutToolChoice(), is_named=is_named)
+    if path not in MAY_BE_LEFT_OUT:
+        return
+    if path == "reasoning.effort" and not refusal.is_unknown:
+        nearest = _nearest_effort(effort_of(payload), refusal.quoted_words)
+        if nearest:
+            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            yield Trial(repair, is_named=is_named)
+    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    yield Trial(LeaveOutParameter(path, refused_value), is_named=is_named)
+
+
+def _whole_parameter(path: str) -> str:
+    """Return what is left out for a place inside of a parameter, like `include[1]`.
+
+    Only what `reasoning` and `text` hold goes on its own.
+    """
+    outer = re.split(r"[.\[]", path)[0]
+    return path if outer in ("reasoning", "text") else outer
+
+
+def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
+    """Return the effort that is nearest to the one that was asked for."""
+    if asked not in REASONING_EFFORTS:
+        return None
+    wanted = REASONING_EFFORTS.index(str(asked))
+    nearest = None
+    for place, effort in enumerate(REASONING_EFFORTS):
+        if effort not in quoted or effort == asked:
+            continue
+        distance = abs(place - wanted)
+        if nearest is None or distance < nearest[0]:
+            nearest = (distance, effort)
+    return nearest[1] if nearest else None
+
+
+def _by_tool(refusal: Refusal) -> Iterator[Trial]:
+    """Yield the repair of a tool that the words name by its name, label or type."""
+    for tool in refusal.tools:
+        yield _without_tool(refusal, tool)

@@ -1,0 +1,124 @@
+"""What is remembered of refusals: for whom, how long, and how much.
+
+For all users counts only what the server itself named in a request that is as its
+administrators configured it, and what helped at once: the next request was accepted.
+What may be about a user's own choice counts for that user, and what is about the items
+of a chat for that chat, if it can store it. The rest is forgotten.
+
+Everything has a bound: a day, a number for each user and of users. A repair holds names
+and digests of limited length, never a text of a person.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from openai_responses.clock import monotonic_seconds
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.request_repairs import Repair
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)

@@ -1,0 +1,351 @@
+"""What a refusal names: a place in the request, a parameter, ids, tools, efforts.
+
+The server names a place in `param`. Gateways hide it and repeat the API's words, so the
+words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
+the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+schema. What anybody can write into a request must not decide what is repaired, so
+nothing is believed of the words that the request itself could have said: `OwnTexts`.
+"""
+
+import html
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from openai_responses.appended import declared_tools
+from openai_responses.errors import ApiError
+from openai_responses.items import (
+    ADDED_TOOLS,
+    Item,
+    content_parts,
+    item_type,
+    tool_name,
+)
+from openai_responses.json_input import as_list
+
+MAX_MESSAGE = 8000
+"""Characters of a message that are read."""
+_MAX_OWN_CHARACTERS = 64_000_000
+_MAX_OWN_TEXTS = 500_000
+"""Of a larger request no words are believed."""
+_MAX_PATH = 200
+"""Characters of a parameter's path."""
+_MAX_CANDIDATES = 3
+"""Places in the words that are compared with the request; one is usual."""
+
+_LIST_AND_NUMBER = r"(input|tools)\[(\d{1,6})\]"
+_PATH_IN_LIST = r"((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+_NAMED_PLACE = re.compile(_LIST_AND_NUMBER + _PATH_IN_LIST)
+_PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN_LIST)
+"""Behind a name, a dot or a bracket stands the end of another path."""
+_ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
+"""A text that the server could complete: it writes a number behind a key."""
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
+"""Begins with the first backslash: from each of many the rest would be read again."""
+
+_PARAMETER_IN_WORDS = re.compile(
+    r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
+    r"(?: request)? (?:parameter|argument|field|key)s?(?: supplied)?:? "
+    r"[\"'`]([a-z_]{2,40}(?:\.[a-z_]{2,40})?)[\"'`]",
+    re.IGNORECASE,
+)
+"""OpenAI's own sentences, which gateways repeat."""
+_PARAMETER_IN_LOC = re.compile(
+    r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
+)
+"""What pydantic writes, which servers of vLLM's kind use."""
+
+_QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool:? {_QUOTED_NAME}", re.IGNORECASE)
+_SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
+_VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
+_ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+
+
+class OwnTexts:
+    """Every key and every text of a request, at every depth.
+
+    The fields of the request itself are ours. The work is bounded: a request is walked
+    once, and each of its texts is searched once for each of few candidates.
+    """
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        """Collect the texts; a request that is too large could have said anything."""
+        self._texts: list[str] = []
+        self._is_complete = True
+        left = _MAX_OWN_CHARACTERS
+        for text in _texts_in(payload.values()):
+            self._texts.append(text)
+            left -= len(text)
+            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+                self._is_complete = False
+                break
+
+    def could_say(self, words: str) -> bool:
+        """Say whether `words` may be a quote from the request, whole or cut off."""
+        if not self._is_complete:
+            return True
+        return any(words in form for text in self._texts for form in _readings(text))
+
+    def could_say_place(self, list_name: str, number: str) -> bool:
+        """Say whether a place in the words may be a quote, or be completed from one."""
+        if self.could_say(f"{list_name}[{number}"):
+            return True
+        return any(
+            _ENDS_LIKE_A_PLACE.search(form[-20:])
+            for text in self._texts
+            for form in _readings(text)
+        )
+
+    def could_say_parameter(self, path: str) -> bool:
+        """Say whether a body in the request could name `path` as its `param`.
+
+        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        """
+        if not self._is_complete or len(path) > _MAX_PATH:
+            return True
+        named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
+        return any(
+            named.search(form)
+            for text in self._texts
+            if path in text
+            for form in _readings(text)
+        )
+
+
+def _texts_in(values: Iterable[object]) -> Iterator[str]:
+    """Yield all texts and keys in JSON values, without recursion."""
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Mapping):
+            yield from (str(key) for key in value)
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """Yield a text as it is, and as a server shows it that decodes it.
+
+    Addresses are read with their escapes, arguments of calls are JSON in a text.
+    """
+    yield text
+    if "%" in text:
+        yield unquote(text)
+    if "\\" in text:
+        yield _ESCAPED.sub(_unescaped, text)
+    if "&" in text:
+        yield html.unescape(text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return chr(int(match[1], 16))
+
+
+def _open_quote(words: str) -> str:
+    """Return words without their last sign, which a server may put behind a quote."""
+    return words[:-1]
+
+
+class NamedItem(NamedTuple):
+    """An item as it is sent, behind the name of the one that it was made of."""
+
+    name: str
+    item: Item
+
+
+class SentRequest(NamedTuple):
+    """What was sent, and what it was made of."""
+
+    payload: dict[str, Any]
+    items: Sequence[NamedItem]
+    asked: Mapping[str, Any]
+    """The body before repairs."""
+    repairs: Sequence[object]
+
+    @property
+    def last_name(self) -> str:
+        """The name of the last item."""
+        return self.items[-1].name if self.items else ""
+
+
+class Place(NamedTuple):
+    """A place that a refusal names, and the item or tool that stands there."""
+
+    list_name: str
+    number: int
+    path: str
+    """What follows the number, like `.content[0].text`."""
+    value: Item
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names in the path, without numbers."""
+        return tuple(re.findall(r"\.(\w+)", self.path))
+
+    @property
+    def subject(self) -> str:
+        """What the log calls it: nobody can count the items of a request."""
+        named = {"type": item_type(self.value), **self.value}
+        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
+
+    @property
+    def inner_tool(self) -> Item | None:
+        """The tool of an item with tools, if the path leads to one."""
+        match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
+        if match is None or item_type(self.value) != ADDED_TOOLS:
+            return None
+        tools = content_parts(self.value.get("tools"))
+        number = int(match[1])
+        return tools[number] if number < len(tools) else None
+
+
+class Refusal:
+    """What a server said about a request that it refused."""
+
+    def __init__(self, error: ApiError, sent: SentRequest) -> None:
+        """Read nothing yet."""
+        self.error = error
+        self.sent = sent
+        self.words = error.message[:MAX_MESSAGE]
+
+    @cached_property
+    def _own(self) -> OwnTexts:
+        return OwnTexts(self.sent.asked)
+
+    @property
+    def _param(self) -> str:
+        """What the server itself names; not what a body inside of its words names."""
+        if self.error.is_relayed:
+            return ""
+        return self.error.param or ""
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        if self.error.code == "unknown_parameter":
+            return True
+        return bool(_UNKNOWN.search(self.words))
+
+    @cached_property
+    def place(self) -> Place | None:
+        """The item or tool that is named, by `param` or by words that are its own."""
+        match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
+        if match is None:
+            return None
+        list_name, number = match[1], int(match[2])
+        rows = as_list(self.sent.payload.get(list_name))
+        if number >= len(rows):
+            return None
+        return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def has_named_place(self) -> bool:
+        """Whether the server's own `param` names the place."""
+        return _NAMED_PLACE.fullmatch(self._param) is not None
+
+    def _place_in_words(self) -> re.Match[str] | None:
+        """Return the first place in the words that the request could not have said.
+
+        A `param` that names something else is more certain than words.
+        """
+        if self._param not in ("", "input", "tools"):
+            return None
+        words = self.words
+        if self.error.is_relayed:
+            words = f"{self.error.param or ''} {words}"
+        candidates: dict[tuple[str, str], re.Match[str]] = {}
+        for match in _PLACE_IN_WORDS.finditer(words):
+            candidates.setdefault((match[1], match[2]), match)
+            if len(candidates) == _MAX_CANDIDATES:
+                break
+        for (list_name, number), match in candidates.items():
+            if not self._own.could_say_place(list_name, number):
+                return match
+        return None
+
+    @property
+    def named_parameter(self) -> str:
+        """The `param`, which may be the path of a parameter."""
+        return self._param
+
+    @cached_property
+    def parameter(self) -> str:
+        """The path of the parameter that `param` or the words name; empty for none."""
+        if self._param:
+            return self._param
+        relayed = self.error.param or ""
+        if relayed and not self._own.could_say_parameter(relayed):
+            return relayed
+        match = _PARAMETER_IN_WORDS.search(self.words)
+        match = match or _PARAMETER_IN_LOC.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        return ".".join(filter(None, match.groups()))
+
+    @property
+    def tools(self) -> Iterator[Item]:
+        """The tools that the words name by what they are, one after the other."""
+        functions = self._names(_FUNCTION_IN_WORDS)
+        kinds = self._names(_HOSTED_TOOL_IN_WORDS)
+        labels = self._names(_SERVER_IN_WORDS)
+        stores = set(_VECTOR_STORE.findall(self.words))
+        if self.error.code == "invalid_value":
+            # A tool's own error, as `image_generation_user_error`.
+            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        for tool in declared_tools(self.sent.payload):
+            kind = tool.get("type")
+            is_named = kind in kinds or tool.get("server_label") in labels
+            if kind in ("function", "custom"):
+                is_named = tool.get("name") in functions
+            elif kind == "file_search":
+                used = {str(store) for store in as_list(tool.get("vector_store_ids"))}
+                is_named = is_named or bool(stores & used)
+            if is_named:
+                yield tool
+
+    def _names(self, pattern: re.Pattern[str]) -> set[str]:
+        """Return the names behind a noun that the request could not have said."""
+        names: dict[str, str] = {}
+        for match in pattern.finditer(self.words):
+            names.setdefault(match[1], match[0])
+            if len(names) == _MAX_CANDIDATES:
+                break
+        return {
+            name
+            for name, said in names.items()
+            if not self._own.could_say(_open_quote(said))
+        }
+
+    @property
+    def numbers_of_ids(self) -> Iterator[int]:
+        """The numbers of the items that have an id which the words name."""
+        named = set(_ID_IN_WORDS.findall(self.words))
+        for number, row in enumerate(self.sent.items):
+            ids = {row.item.get("id"), row.item.get("call_id")} - {None}
+            if any(isinstance(one, str) and one in named for one in ids):
+                yield number
+
+    @property
+    def quoted_words(self) -> set[str]:
+        """The single words that the message quotes."""
+        return set(_QUOTED.findall(self.words))
+
+
+def named_subject(sent: SentRequest, error: ApiError) -> str:
+    """Return the item or tool that an error names, for the log; empty for none."""
+    place = Refusal(error, sent).place
+    return place.subject if place else ""

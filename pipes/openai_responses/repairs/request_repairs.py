@@ -1,0 +1,437 @@
+"""Repairs of requests to one model: tools, parameters and fields that are left out.
+
+They are remembered for a user or for all users (`memory`). What guards is never
+repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
+of what an item means, and a tool goes whole, because without its filters, its allowed
+tools or its approvals it would do more than its administrator permits.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from openai_responses.appended import APPENDED, declared_tools, lower_payload
+from openai_responses.items import (
+    ADDED_TOOLS,
+    Item,
+    item_type,
+    json_digest,
+    move_messages_behind_outputs,
+    tool_name,
+)
+from openai_responses.json_input import as_list, value_at
+from openai_responses.repairs.chat_repairs import ChatRepair, name_items
+from openai_responses.repairs.refusal import SentRequest
+
+MAY_BE_LEFT_OUT = frozenset(
+    {
+        "access_programs",
+        "context_management",
+        "image",
+        "include",
+        "metadata",
+        "parallel_tool_calls",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "reasoning",
+        "reasoning.context",
+        "reasoning.effort",
+        "reasoning.mode",
+        "reasoning.summary",
+        "service_tier",
+        "stream",
+        "temperature",
+        "text",
+        "text.verbosity",
+        "top_logprobs",
+        "top_p",
+        "truncation",
+    }
+)
+"""Parameters that guard nothing. Not `store`, `safety_identifier`, `instructions`,
+`moderation`, `prompt_cache_retention`, the limits `max_output_tokens` and
+`max_tool_calls`, nor what the person asked for: the model, the input, the format."""
+
+_FIELDS_WITH_A_MEANING = frozenset(
+    {
+        "action",
+        "approval_request_id",
+        "approve",
+        "arguments",
+        "call_id",
+        "code",
+        "container_id",
+        "content",
+        "encrypted_content",
+        "file_data",
+        "file_id",
+        "file_url",
+        "filename",
+        "image_url",
+        "input",
+        "name",
+        "output",
+        "queries",
+        "refusal",
+        "result",
+        "role",
+        "server_label",
+        "text",
+        "tools",
+        "type",
+    }
+)
+"""An item without one of them would say something else: it is left out whole."""
+_ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
+_MAX_KEYS = 6
+_MAX_TYPE = 64
+
+
+class RequestRepair(ABC):
+    """One change of a request."""
+
+    __slots__ = ()
+
+    is_about_chat: ClassVar = False
+    """Whether a chat remembers it, and not the account."""
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """What the person is told who waits."""
+
+    @abstractmethod
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the changed body; the same object if there is nothing to change."""
+
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent."""
+        return self.apply(sent.payload) != sent.payload
+
+
+Repair = ChatRepair | RequestRepair
+
+
+def refused_message(refused: str) -> str:
+    """Return what a person is told of something that is left out."""
+    return f"The model's server does not take {refused}: answering without it."
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutParameter(RequestRepair):
+    """A parameter goes that has the refused value, or whatever value it has."""
+
+    path: str
+    value_digest: str = ""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        if self.path == "stream":
+            return "The model may not stream here: the answer comes in one piece."
+        return refused_message(self.path)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the parameter."""
+        if self.path not in MAY_BE_LEFT_OUT:
+            return payload
+        value = value_at(payload, *self.path.split("."))
+        if value is None or self._is_about_another(value):
+            return payload
+        if self.path == "text" and "format" in value:
+            return payload  # the person asked for it
+        return _with_parameter(payload, self.path, None)
+
+    def _is_about_another(self, value: object) -> bool:
+        return self.value_digest not in ("", json_digest(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceEffort(RequestRepair):
+    """An effort that the model does not have becomes the nearest that it has."""
+
+    refused: str
+    allowed: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return f"The model does not have this effort: answering with {self.allowed}."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with the other effort."""
+        if value_at(payload, "reasoning", "effort") != self.refused:
+            return payload
+        return _with_parameter(payload, "reasoning.effort", self.allowed)
+
+
+def _with_parameter(
+    payload: dict[str, Any], path: str, value: object
+) -> dict[str, Any]:
+    """Return a body with another value at a path of one or two names; None for none."""
+    outer, _, inner = path.partition(".")
+    changed = dict(payload)
+    if inner:
+        changed[outer] = _with_key(payload[outer], inner, value)
+    else:
+        changed[outer] = value
+    if changed[outer] in (None, {}):
+        del changed[outer]
+    return changed
+
+
+def _with_key(fields: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
+    changed = {**fields, key: value}
+    if value is None:
+        del changed[key]
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutToolChoice(RequestRepair):
+    """The choice of tools goes, and with it each tool that it forbids."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("tool_choice")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the choice, offering no more than it allowed."""
+        choice = payload.get("tool_choice")
+        if choice is None:
+            return payload
+        tools = declared_tools(payload)
+        if choice == "none":
+            tools = []
+        elif isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+            allowed = {tool_name(tool) for tool in as_list(choice.get("tools"))}
+            tools = [tool for tool in tools if tool_name(tool) in allowed]
+        return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutTool(RequestRepair):
+    """A tool goes whole, and a choice that may have meant it."""
+
+    digest: str
+    name: str = field(default="", compare=False)
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(f"the tool {self.name[:64]}")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the tool, also without an item that added it."""
+        kept = [t for t in declared_tools(payload) if json_digest(t) != self.digest]
+        if len(kept) == len(declared_tools(payload)):
+            return payload
+        changed = dict(payload)
+        if self._is_added(payload):
+            changed = lower_payload(payload, {ADDED_TOOLS})
+        choice = _remaining_choice(payload.get("tool_choice"), kept)
+        tools = [t for t in changed["tools"] if json_digest(t) != self.digest]
+        return _with_tools(changed, tools, choice)
+
+    def _is_added(self, payload: Mapping[str, Any]) -> bool:
+        tools = as_list(payload.get("tools"))
+        return all(json_digest(tool) != self.digest for tool in tools)
+
+
+def _with_tools(
+    payload: dict[str, Any], tools: Sequence[Item], choice: object
+) -> dict[str, Any]:
+    """Return a body with these tools and this choice; no empty list, no idle choice."""
+    changed = {**payload, "tools": list(tools), "tool_choice": choice}
+    if not tools:
+        del changed["tools"]
+    if choice is None or not declared_tools(changed):
+        del changed["tool_choice"]
+    return changed
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if choice == "required":
+        return None
+    if not isinstance(choice, Mapping):
+        return choice
+    names: set[object] = set()
+    for tool in tools:
+        names |= {tool_name(tool), tool.get("type")}
+    allowed = choice.get("tools")
+    if not isinstance(allowed, list):
+        return choice if tool_name(choice) in names else None
+    chosen = [tool for tool in allowed if tool_name(tool) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutField(RequestRepair):
+    """A field that a server does not know goes from all items of a type."""
+
+    kind: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.keys[-1][:_MAX_TYPE])
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose items do not have the field."""
+        if not may_lose_field(self.kind, self.keys):
+            return payload
+        items = [
+            _without_key(item, self.keys) if item_type(item) == self.kind else item
+            for item in payload["input"]
+        ]
+        return {**payload, "input": items}
+
+
+def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+    """Say whether items of a type mean the same without the field at a path."""
+    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+        return False
+    if kind == "message" and tuple(keys) == ("type",):
+        return True  # its role tells what it is
+    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutStrict(RequestRepair):
+    """No function says whether it is strict, for servers that do not know the field."""
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message("strict")
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body whose functions do not have the field."""
+        changed = dict(payload)
+        if payload.get("tools"):
+            changed["tools"] = _not_strict(payload["tools"])
+        changed["input"] = [
+            (
+                {**item, "tools": _not_strict(item["tools"])}
+                if item_type(item) == ADDED_TOOLS
+                else item
+            )
+            for item in payload["input"]
+        ]
+        return changed
+
+
+def _not_strict(tools: Iterable[Item]) -> list[Item]:
+    return [
+        _without_key(tool, ("strict",)) if tool.get("type") == "function" else tool
+        for tool in tools
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class LowerItems(RequestRepair):
+    """Fields of the request say what items of a type said."""
+
+    kind: str
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return refused_message(self.kind)
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body without the items."""
+        return lower_payload(payload, {self.kind} & APPENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveMessages(RequestRepair):
+    """Messages between calls and their outputs stand behind the outputs.
+
+    Recorded at DeepSeek: there an output has to follow the calls at once.
+    """
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The model's server does not take text between a tool call and its result: "
+            "sending the text behind it."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with its items in the other order."""
+        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+
+
+def repair_request(
+    payload: dict[str, Any], repairs: Sequence[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`; `payload` itself with none."""
+    if not repairs:
+        return payload
+    if any(isinstance(repair, ChatRepair) for repair in repairs):
+        return sent_request(payload, repairs).payload
+    # The names of all items take a while in a long chat, and nobody needs them here.
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    return _apply_all(lowered, repairs)
+
+
+def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+    """Return what is sent for a body before its repairs, with the names of its items.
+
+    What is lowered is lowered first: tools of an item are then left out like others.
+    Items are moved before they get names, so that a name stays with its item.
+    """
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    if MoveMessages() in repairs:
+        lowered = MoveMessages().apply(lowered)
+    rows = name_items(lowered["input"], repairs)
+    lowered["input"] = [row.item for row in rows]
+    repaired = _apply_all(lowered, repairs)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _apply_all(payload: dict[str, Any], repairs: Sequence[Repair]) -> dict[str, Any]:
+    for repair in repairs:
+        if isinstance(repair, RequestRepair):
+            payload = repair.apply(payload)
+    return payload
+
+
+def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the types of items that a server does not take."""
+    return {one.kind for one in repairs if isinstance(one, LowerItems)}
+
+
+def refused_tools(repairs: Iterable[Repair]) -> Set[str]:
+    """Return the digests of the tools that a server does not take."""
+    return {one.digest for one in repairs if isinstance(one, LeaveOutTool)}
+
+
+def effort_of(payload: Mapping[str, Any]) -> object:
+    """Return the effort that a request asks for."""
+    return value_at(payload, "reasoning", "effort")
+
+
+def value_digest(payload: Mapping[str, Any], path: str) -> str:
+    """Return the digest of a parameter's value."""
+    return json_digest(value_at(payload, *path.split(".")))

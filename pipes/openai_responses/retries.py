@@ -1,0 +1,55 @@
+"""Which failures may pass if the same request is sent again, and how long to wait.
+
+Requests are sent again as OpenAI's Python client does it
+(docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+retrying cannot restore.
+"""
+
+from typing import NamedTuple
+
+from openai_responses.endings import NO_CREDIT_CODES
+from openai_responses.errors import Failure
+
+RETRIED_CODES = frozenset(
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
+)
+_RETRIED_STATUS = frozenset({408, 409, 429})
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+_FIRST_WAIT = 0.5
+_LONGEST_WAIT = 8.0
+
+
+class RetryPolicy(NamedTuple):
+    """How often to retry, and the longest wait in seconds."""
+
+    max_retries: int = 2
+    max_wait: float = 60.0
+
+
+def retry_wait(
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
+) -> float | None:
+    """Return the seconds before the next attempt; None if there is none.
+
+    `attempt` counts from 0, `jitter` is between 0 and 1.
+    """
+    if attempt >= policy.max_retries or not is_transient(failure):
+        return None
+    wait = failure.retry_after
+    if wait is None:
+        wait = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
+    return wait if wait <= policy.max_wait else None
+
+
+def is_transient(failure: Failure) -> bool:
+    """Say whether the same request may succeed later."""
+    words = {failure.error.code, failure.error.type}
+    is_out_of_credit = (failure.error.code or "").endswith(_NO_CREDIT_SUFFIXES)
+    if is_out_of_credit or words & NO_CREDIT_CODES:
+        return False
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
+        is_nameless = words == {None} and not failure.error.names_a_place
+        return is_nameless or bool(words & RETRIED_CODES)
+    return failure.status in _RETRIED_STATUS or failure.status >= 500

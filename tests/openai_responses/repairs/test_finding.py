@@ -1,0 +1,630 @@
+"""What a refusal names is found, in the words of the API and of gateways."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openai_responses.errors import ApiError, Failure, read_api_error
+from openai_responses.items import json_digest
+from openai_responses.repairs.chat_repairs import (
+    LeaveOutItem,
+    LeaveOutKind,
+    LeaveOutPlainReasoning,
+    LeaveOutReasoning,
+    PlainItems,
+    SendAsText,
+    WordsAlone,
+    item_names,
+)
+from openai_responses.repairs.finding import MAX_REPAIRS, Trial, find_repair
+from openai_responses.repairs.refusal import OwnTexts, named_subject
+from openai_responses.repairs.request_repairs import (
+    LeaveOutField,
+    LeaveOutParameter,
+    LeaveOutStrict,
+    LeaveOutTool,
+    LeaveOutToolChoice,
+    LowerItems,
+    MoveMessages,
+    Repair,
+)
+from openai_responses.requests.build import ResponsesRequest
+
+Item = dict[str, Any]
+
+USER: Item = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_text", "text": "Hi"}],
+}
+ANSWER: Item = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+}
+THOUGHT: Item = {
+    "type": "reasoning",
+    "id": "rs_1234",
+    "summary": [],
+    "encrypted_content": "gAAA",
+}
+CALL: Item = {
+    "type": "function_call",
+    "id": "fc_1234",
+    "call_id": "call_abcd",
+    "name": "look",
+    "arguments": "{}",
+}
+OUTPUT: Item = {
+    "type": "function_call_output",
+    "call_id": "call_abcd",
+    "output": "seen",
+}
+CODE: Item = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
+SEARCH: Item = {"type": "web_search_call", "id": "ws_1234", "status": "completed"}
+PICTURE: Item = {
+    "type": "message",
+    "role": "user",
+    "content": [{"type": "input_image", "image_url": "data:"}],
+}
+LOOK: Item = {
+    "type": "function",
+    "name": "look",
+    "parameters": {},
+    "strict": False,
+}
+CLOCKS: Item = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://x.example",
+}
+ATLAS: Item = {**CLOCKS, "server_label": "atlas"}
+WEB: Item = {"type": "web_search"}
+STORES: Item = {"type": "file_search", "vector_store_ids": ["vs_1234", "vs_5678"]}
+DRAW: Item = {"type": "image_generation", "size": "1x1"}
+HISTORY = [USER, THOUGHT, CALL, OUTPUT, ANSWER, USER]
+INPUT = [USER, THOUGHT, CALL, OUTPUT, CODE, SEARCH, PICTURE, USER]
+
+
+def asking(**fields: Any) -> ResponsesRequest:
+    """A request with everything that can be refused."""
+    asked: dict[str, Any] = {
+        "model": "m",
+        "input": INPUT,
+        "reasoning": {"effort": "none", "summary": "auto"},
+        "text": {"verbosity": "low"},
+        "tools": [LOOK, CLOCKS, WEB, STORES, DRAW],
+        "prompt_cache_key": "k",
+        "include": ["x"],
+    }
+    return ResponsesRequest(**(asked | fields))
+
+
+def find(error: ApiError, status: int = 400, **fields: Any) -> Trial | None:
+    """The first repair after a refusal."""
+    return find_repair(asking(**fields).sent(), Failure(status, error))
+
+
+def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
+    """The repair after this refusal, which has a message."""
+    trial = find(error, status, **fields)
+    assert trial is None or trial.repair.message
+    return trial.repair if trial else None
+
+
+def repaired(error: ApiError, **fields: Any) -> Item:
+    """The body that is sent after a refusal."""
+    repair = repair_of(error, **fields)
+    assert repair is not None
+    return asking(**fields, repairs=(repair,)).payload()
+
+
+def changed(error: ApiError, **fields: Any) -> Item:
+    """What a repair changed of the body, None for what it left out."""
+    before, after = asking(**fields).payload(), repaired(error, **fields)
+    return {key: after.get(key) for key in before if before[key] != after.get(key)}
+
+
+def words(message: str) -> ApiError:
+    """A refusal that has words alone."""
+    return ApiError(message=message)
+
+
+INCLUDE = json_digest(["x"])
+LAST = item_names(INPUT)[-1]
+
+
+def tool(named: Item) -> LeaveOutTool:
+    """The repair that leaves out a tool."""
+    return LeaveOutTool(json_digest(named))
+
+
+def item(named: Item) -> LeaveOutItem:
+    """The repair that leaves out an item."""
+    return LeaveOutItem(json_digest(named))
+
+
+CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
+
+
+@pytest.mark.parametrize(
+    ("error", "repair"),
+    [
+        (
+            ApiError("unknown_parameter", param="input[5].status"),
+            LeaveOutField("web_search_call", ("status",)),
+        ),
+        (
+            words("Unknown parameter: 'input[5].status'."),
+            LeaveOutField("web_search_call", ("status",)),
+        ),
+        (words("Missing required parameter: 'input[5].id'."), item(SEARCH)),
+        (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
+        (ApiError(None, None, "input[2].call_id"), item(CALL)),
+        (
+            ApiError(None, None, "input[6].content[0].image_url"),
+            SendAsText(json_digest(PICTURE)),
+        ),
+        (
+            ApiError("invalid_image_format", message="Bad image."),
+            SendAsText(json_digest(PICTURE)),
+        ),
+        (words("No tool output found for function call call_abcd."), item(CALL)),
+        (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), item(SEARCH)),
+        (ApiError("invalid_encrypted_content"), LeaveOutReasoning(LAST)),
+        (
+            words("The encrypted content gAAA could not be verified."),
+            LeaveOutReasoning(LAST),
+        ),
+        (
+            words("Item 'rs_1' of type 'reasoning' was provided without its required"),
+            LeaveOutReasoning(LAST),
+        ),
+        (words("Item with id 'ws_1234' not found. Items are not"), item(SEARCH)),
+        (
+            words("Item with id 'rs_9999' not found. Items are not persisted when"),
+            LeaveOutReasoning(LAST),
+        ),
+        (
+            words("Reasoning input items can only be provided to a reasoning model."),
+            LeaveOutReasoning(LAST),
+        ),
+        (words("Duplicate item found with id fc_1234. Remove"), item(CALL)),
+        (words("Container is expired."), CODE_GONE),
+        (words("Expected container_id: cntr_1"), CODE_GONE),
+        (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
+        (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
+        (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
+        (
+            words("Error retrieving tool list from MCP server: 'clocks'."),
+            tool(CLOCKS),
+        ),
+        (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
+        (
+            ApiError("invalid_value", "image_generation_user_error", None, "No size."),
+            tool(DRAW),
+        ),
+        (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
+        (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
+        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
+        (
+            ApiError(None, None, "reasoning.summary"),
+            LeaveOutParameter("reasoning.summary", json_digest("auto")),
+        ),
+        (
+            words("Your organization must be verified to stream."),
+            LeaveOutParameter("stream"),
+        ),
+        (
+            words("Unknown parameter: 'text.verbosity'."),
+            LeaveOutParameter("text.verbosity"),
+        ),
+        (
+            words("Unsupported parameter: 'text.verbosity' is not supported."),
+            LeaveOutParameter("text.verbosity", json_digest("low")),
+        ),
+        (
+            words("[{'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs'}]"),
+            LeaveOutParameter("prompt_cache_key", json_digest("k")),
+        ),
+        (ApiError(param="tool_choice"), LeaveOutToolChoice()),
+        (ApiError(param="tool_choice.tools[0]"), LeaveOutToolChoice()),
+        (ApiError(None, None, "include[0]"), LeaveOutParameter("include", INCLUDE)),
+    ],
+)
+def test_what_a_refusal_names(error: ApiError, repair: Repair) -> None:
+    """By its place, its id, its name, or by words that only this cause has."""
+    assert repair_of(error, tool_choice="auto") == repair
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "store",
+        "safety_identifier",
+        "max_output_tokens",
+        "max_tool_calls",
+        "instructions",
+        "moderation",
+        "prompt_cache_retention",
+    ],
+)
+@pytest.mark.parametrize("code", ["unknown_parameter", "invalid_value"])
+def test_refusal_of_what_guards_stands(name: str, code: str) -> None:
+    """A server that does not take it gets no request without it."""
+    guards: dict[str, Any] = {
+        "safety_identifier": "u-1",
+        "max_output_tokens": 100,
+        "max_tool_calls": 3,
+        "instructions": "Be kind.",
+        "moderation": {"model": "m"},
+        "prompt_cache_retention": "in_memory",
+    }
+    told = f"Unknown parameter: '{name}'."
+    for error in (ApiError(code, None, name, told), words(told)):
+        assert repair_of(error, input=[USER], **guards) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ApiError("invalid_prompt", param="input[5]"), 400),
+        (ApiError("insufficient_quota"), 429),
+        (ApiError("server_error", message="Try 'web_search' later."), 500),
+        (ApiError(param="input[5]"), 413),
+        (ApiError(), 307),
+        (ApiError("model_not_found", param="model"), 404),
+        (ApiError("context_length_exceeded", param="input"), 400),
+        (ApiError(param="input[0].content"), 401),
+        (words("Not found"), 404),
+    ],
+)
+def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
+    """The refusal is about the account, the policy or the server."""
+    assert repair_of(error, status) is None
+
+
+def test_what_people_wrote_stays() -> None:
+    """The refusal of a question is the answer; its picture can go."""
+    assert repair_of(ApiError(param="input[0]"), input=[USER]) is None
+    for place in ("model", "text.format", "input", "tools[9]", "input[99]", "tools"):
+        fields: dict[str, Any] = {"tools": None, "text": {"format": {"type": "text"}}}
+        error = ApiError("unknown_parameter", param=place)
+        assert repair_of(error, input=[USER], **fields) is None
+
+
+def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
+    """After three repairs, or if nothing is named; then the refusal stands."""
+    strange = Failure(422, words("It cannot be."))
+    request = asking()
+    tried = []
+    for done in range(9):
+        trial = find_repair(request.sent(), strange, done)
+        if trial is None:
+            break
+        tried.append(trial.repair)
+        repairs = (*request.repairs, trial.repair)
+        request = request.model_copy(update={"repairs": repairs})
+    assert tried == [PlainItems(LAST), WordsAlone(LAST)]
+    named = Failure(400, ApiError(param="input[5]"))
+    last = find_repair(asking().sent(), named, done=MAX_REPAIRS)
+    assert last
+    assert last.repair == PlainItems(LAST)
+    assert find_repair(asking(input=[USER]).sent(), strange) is None
+
+
+def test_same_repair_is_not_tried_twice() -> None:
+    """The next best is: first the words of a message, then the message."""
+    answer: Item = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "Hi", "annotations": [{}]}],
+    }
+    request, error = asking(input=[USER, answer, USER]), ApiError(param="input[1]")
+    repairs: tuple[Repair, ...] = ()
+    for done in range(3):
+        trial = find_repair(request.sent(), Failure(400, error), done)
+        if trial is None:
+            break
+        repairs = (*request.repairs, trial.repair)
+        request = request.model_copy(update={"repairs": repairs})
+    name = json_digest(answer)
+    assert repairs == (SendAsText(name), LeaveOutItem(name))
+
+
+def test_second_hosted_item_takes_its_kind_along() -> None:
+    """A long chat may have many, and each refusal costs the person a wait."""
+    other = {**SEARCH, "id": "ws_5678"}
+    items = [USER, SEARCH, other, other, USER]
+    before = (item(SEARCH),)
+    trial = find(ApiError(param="input[1]"), input=items, repairs=before)
+    assert trial
+    assert trial.repair == LeaveOutKind("web_search_call", item_names(items)[-1])
+
+
+@pytest.mark.parametrize(
+    ("error", "is_named"),
+    [
+        (ApiError(param="reasoning.summary"), True),
+        (ApiError(param="stream", message="must be verified to stream"), True),
+        (ApiError(message="Use 'low'.", param="reasoning.effort"), True),
+        (words("'must be verified to stream' is gone"), False),
+        (words("Unknown parameter: 'text.verbosity'."), False),
+        (ApiError("unknown_parameter", param="input[5].status"), True),
+        (words("Unknown parameter: 'input[5].status'"), False),
+        (ApiError(param="tools[0]"), True),
+        (words("Error retrieving tool list from MCP server: 'clocks'."), False),
+        (ApiError(param="input[5]"), False),
+        (ApiError(param="reasoning.summary", is_relayed=True), False),
+        (ApiError(param="tools[0]", is_relayed=True), False),
+    ],
+)
+def test_only_the_servers_own_param_names(error: ApiError, is_named: bool) -> None:
+    """The words of a message may be the user's own, and a server may come back."""
+    trial = find(error)
+    assert trial is not None
+    assert trial.is_named is is_named
+
+
+def test_field_that_a_person_may_have_chosen_is_not_named() -> None:
+    """A picture's `detail` is a user's own."""
+    error = ApiError("unknown_parameter", param="input[6].content[0].detail")
+    picture = {**PICTURE, "content": [{**PICTURE["content"][0], "detail": "low"}]}
+    trial = find(error, input=[*INPUT[:6], picture, USER])
+    assert trial
+    assert trial.repair == LeaveOutField("message", ("content", "detail"))
+    assert not trial.is_named
+
+
+def test_server_that_is_not_reached_may_be_back_soon() -> None:
+    """It is left out of this answer alone."""
+    trial = find(UNREACHED)
+    assert trial
+    assert not trial.is_lasting
+
+
+def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
+    """No server refused it."""
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+    trial = find_repair(asking().sent(), failure)
+    assert trial
+    assert trial.repair == LeaveOutParameter("stream")
+    assert not trial.is_named
+
+
+def test_place_is_told_with_its_name() -> None:
+    """Nobody can count the items of a request in a log."""
+    sent = asking().sent()
+    assert named_subject(sent, ApiError(param="input[5].id")).endswith(
+        "(web_search_call):"
+    )
+    assert named_subject(sent, words("'tools[0].x' is bad")) == "tools[0] (look):"
+    assert named_subject(sent, words("'tools[7].x' is bad")) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Item 'rs_1234' of type 'reasoning' was provided without its required "
+        "following item.",
+        "Item 'fc_1234' of type 'function_call' was provided without its required "
+        "'reasoning' item: 'rs_9999'.",
+        "No tool output found for function call call_abcd.",
+    ],
+)
+def test_item_that_is_named_is_left_out(text: str) -> None:
+    """With the reasoning in front of it; texts of people always stay."""
+    sent = repaired(words(text), input=HISTORY)["input"]
+    assert THOUGHT not in sent
+    assert (CALL in sent) == (OUTPUT in sent)
+    messages = [row for row in sent if row.get("role")]
+    assert [row for row in messages if "I " not in str(row)] == [USER, ANSWER, USER]
+
+
+LIST: Item = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x"} | {
+    "tools": []
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (HISTORY, [USER, CALL, OUTPUT, ANSWER, USER]),
+        ([THOUGHT, LIST, USER], [LIST, USER]),  # hosted items keep their ids
+        ([USER, ANSWER, USER], None),
+    ],
+)
+def test_reasoning_that_cannot_be_read(
+    given: list[Item], left: list[Item] | None
+) -> None:
+    """All of it goes: the error does not tell which item is meant."""
+    error = ApiError("invalid_encrypted_content")
+    before = asking(input=given)
+    assert (left is None) == (repair_of(error, input=given) is None)
+    if left:
+        assert changed(error, input=given) == {"input": left}
+    assert before == asking(input=given)  # a repair is kept beside the request
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "nearest"),
+    [
+        ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
+        ("max", "'low', 'medium', and 'high'", "high"),
+        ("minimal", "'none', 'low' and 'high'", "none"),
+        ("xhigh", "'high'", "high"),
+        ("low", "", None),
+    ],
+)
+def test_effort_that_the_model_lacks(
+    asked: str, named: str, nearest: str | None
+) -> None:
+    """The nearest of those that the error names is taken, else the model's own."""
+    message = (
+        f"Unsupported value: '{asked}' is not supported with the 'gpt-5' model. "
+        f"Supported values are: {named}."
+    )
+    error = ApiError("unsupported_value", param="reasoning.effort", message=message)
+    wanted = {"effort": asked, "summary": "auto"}
+    effort = {"effort": nearest} if nearest else {}
+    assert changed(error, reasoning=wanted) == {
+        "reasoning": {**effort, "summary": "auto"}
+    }
+
+
+def test_parameter_alone_goes() -> None:
+    """What stands beside it stays; without `stream` the answer comes in one piece."""
+    summary = ApiError("unsupported_value", param="reasoning.summary")
+    assert changed(summary) == {"reasoning": {"effort": "none"}}
+    assert changed(ApiError(param="stream")) == {"stream": None}
+
+
+UNREACHED = ApiError(
+    "http_error",
+    "external_connector_error",
+    "tools",
+    "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
+    "(Failed Dependency)",
+)
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [("required", None), ({"type": "mcp"}, {"type": "mcp"}), (None, None)],
+)
+def test_server_that_cannot_be_reached(choice: Any, left: Any) -> None:
+    """It alone is left out; a choice stays where it names what is left."""
+    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK, ATLAS], tool_choice=choice)
+    assert sent["tools"] == [LOOK, ATLAS]
+    assert sent.get("tool_choice") == left
+
+
+def test_no_tools_are_left() -> None:
+    """Then there is nothing to choose from, and nothing more to leave out."""
+    alone = repaired(UNREACHED, tools=[CLOCKS], tool_choice="none")
+    assert not {"tools", "tool_choice"} & {*alone}
+    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK], tool_choice="none")
+    assert sent["tool_choice"] == "none"
+    assert repair_of(UNREACHED, input=[USER], tools=[LOOK]) is None
+    assert repair_of(UNREACHED, input=[USER], tools=None) is None
+
+
+def test_nobody_understands_the_refusal() -> None:
+    """The plain texts, calls and outputs are sent, if that is anything else."""
+    for error in (ApiError(), ApiError("unsupported_parameter", param="temperature")):
+        sent = repaired(error, input=HISTORY)["input"]
+        assert [item for item in sent if item.get("role")] == [USER, ANSWER, USER]
+        assert THOUGHT not in sent
+        assert len(sent) == 5
+        assert repair_of(error, input=[USER, ANSWER, USER]) is None
+
+
+def test_plain_words_of_a_later_turn() -> None:
+    """What came since the last time may be refused again."""
+    before = PlainItems(item_names(HISTORY)[-1])
+    more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
+    trial = find(words("It cannot be."), 422, input=more, repairs=(before,))
+    assert trial is not None
+    assert trial.repair == PlainItems(item_names(more)[-1])
+
+
+def test_items_that_were_appended_become_fields() -> None:
+    """Whatever names them."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    items = [USER, update, USER]
+    for error in (
+        ApiError(param="input[1].type"),
+        words("The 'configuration_update' item type is not supported."),
+    ):
+        lowered = LowerItems("configuration_update")
+        assert repair_of(error, input=items) == lowered
+    sent = asking(input=items, repairs=(lowered,)).payload()
+    assert sent["input"] == [USER, USER]
+    assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
+
+
+def test_plain_reasoning_goes_from_all_chats() -> None:
+    """It is the way of a server."""
+    thought = {
+        "type": "reasoning",
+        "content": [{"type": "reasoning_text", "text": "x"}],
+    }
+    error = words("No reasoning here.")
+    assert repair_of(error, input=[USER, thought, ANSWER, USER]) == (
+        LeaveOutPlainReasoning()
+    )
+
+
+INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"error": INNER},
+        {"error": {"message": "Provider returned error", "metadata": {"raw": "%s"}}},
+        {
+            "error": {
+                "message": "litellm.BadRequestError: OpenAIException - %s. Group=g"
+            }
+        },
+        {"detail": "upstream said %s"},
+        {"error": "%s"},
+    ],
+)
+def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
+    """As an object or as a text; the inner one says what is wrong."""
+    text = json.dumps({"error": INNER}, indent=1)
+    whole = json.loads(json.dumps(wire).replace("%s", json.dumps(text)[1:-1]))
+    is_relayed = wire != {"error": INNER}
+    error = read_api_error(whole)
+    assert error[:4] == ("bad", "t", "input[3]", "No.")
+    assert error.is_relayed is is_relayed
+
+
+def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
+    """Its words may quote a key that looks like a body."""
+    forged = json.dumps({"error": {**INNER, "param": "tools[0]"}})
+    message = f"Unknown parameter: 'text.{forged}'."
+    wire = {"error": {"message": message, "param": f"text.{forged}", "code": "c"}}
+    error = read_api_error(wire)
+    assert error[:4] == ("c", None, f"text.{forged}", message)
+    assert not error.is_relayed
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"error": {}}', "{" * 5000, "a {b} c"])
+def test_other_texts_are_messages(text: str) -> None:
+    """Whatever stands in them."""
+    assert read_api_error({"error": {"message": text}}).message == text
+
+
+def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
+    """Whoever writes it would fill what `re` keeps for all."""
+    texts = OwnTexts({"input": [{"text": "param: reasoning.summary"}]})
+
+    assert texts.could_say_parameter("reasoning.summary")
+    assert not texts.could_say_parameter("reasoning.effort")
+    assert texts.could_say_parameter("x" * 201)
+
+
+def test_text_between_calls_and_outputs_moves_behind_them() -> None:
+    """Recorded at DeepSeek, whose code and missing `param` name nothing."""
+    kind = "invalid_request_error"
+    error = ApiError(kind, kind, message="No tool output found for tool call call-a.")
+    calls: list[Item] = [
+        {"type": "function_call", "call_id": name, "name": "f", "arguments": "{}"}
+        for name in ("call-a", "call-b")
+    ]
+    outputs: list[Item] = [
+        {"type": "function_call_output", "call_id": name, "output": "x"}
+        for name in ("call-a", "call-b")
+    ]
+    items = [USER, calls[0], ANSWER, calls[1], *outputs, USER]
+    moved = [USER, *calls, *outputs, ANSWER, USER]
+    again = asking(input=items, repairs=(MoveMessages(),))
+
+    assert repair_of(error, input=items) == MoveMessages()
+    assert again.payload()["input"] == moved
+    assert [row.item for row in again.sent().items] == moved
+    assert not isinstance(repair_of(error, input=moved), MoveMessages)

@@ -1,0 +1,326 @@
+"""What a stranger writes into a request names nothing in its refusal.
+
+The API quotes what it refuses. Each text of a request here holds a path of the request
+itself, and each form of refusal quotes it; no guard and no other user's request changes.
+"""
+
+import copy
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote as percent_encoded
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openai_responses.errors import ApiError, Failure, read_api_error
+from openai_responses.repairs.finding import find_repair
+from openai_responses.repairs.memory import (
+    RepairMemory,
+    RepairScope,
+    trials_that_helped,
+)
+from openai_responses.repairs.refusal import Refusal, SentRequest
+from openai_responses.repairs.request_repairs import sent_request
+
+Json = dict[str, Any]
+
+CLOCKS: Json = {
+    "type": "mcp",
+    "server_label": "clocks",
+    "server_url": "https://clocks.example",
+    "authorization": "administrators-token",
+    "allowed_tools": ["read"],
+    "require_approval": "always",
+}
+WEB: Json = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+LOOK: Json = {
+    "type": "function",
+    "name": "look",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+    "strict": False,
+}
+GUARDS: Json = {
+    "store": False,
+    "safety_identifier": "user-digest",
+    "max_output_tokens": 1000,
+    "max_tool_calls": 5,
+    "instructions": "Be kind.",
+    "moderation": {"model": "m"},
+    "prompt_cache_retention": "in_memory",
+}
+COMFORT: Json = {
+    "model": "m",
+    "stream": True,
+    "include": ["reasoning.encrypted_content"],
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "text": {"verbosity": "low"},
+    "prompt_cache_key": "k",
+    "tool_choice": "auto",
+}
+
+
+def message(role: str, *parts: Json) -> Json:
+    """Return a message."""
+    return {"type": "message", "role": role, "content": list(parts)}
+
+
+def build_body(word: str, place: str) -> Json:
+    """Return a request into which a user wrote `word` at a `place`."""
+    picture = {"type": "input_image", "image_url": "https://x.example", "detail": "low"}
+    text = {"type": "input_text", "text": "Hi"}
+    function: Json = copy.deepcopy(LOOK)
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "sun"}
+    called: Json = {
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "look",
+        "arguments": "{}",
+    }
+    body = {**COMFORT, **GUARDS}
+    match place:
+        case "text":
+            text["text"] = f"See {word} and more"
+        case "address":
+            picture["image_url"] = f"https://x.example/{word}"
+        case "encoded address":
+            picture["image_url"] = f"https://x.example/{percent_encoded(word, '')}"
+        case "detail":
+            picture["detail"] = word
+        case "key of a schema":
+            function["parameters"]["properties"][word] = {"type": "string"}
+        case "description":
+            function["description"] = word
+        case "arguments":
+            called["arguments"] = json.dumps({"city": word})
+        case "output":
+            output["output"] = word
+        case "format":
+            schema = {"type": "object", "properties": {word: {"type": "array"}}}
+            form = {"type": "json_schema", "name": "x", "schema": schema}
+            body["text"] = {"verbosity": "low", "format": form}
+    items = [message("user", text, picture), called, output, message("user", text)]
+    return {**body, "input": items, "tools": [CLOCKS, WEB, function]}
+
+
+PLACES = (
+    "text",
+    "address",
+    "encoded address",
+    "detail",
+    "key of a schema",
+    "description",
+    "arguments",
+    "output",
+    "format",
+)
+
+
+def paths_of(value: object, path: str = "") -> Iterator[str]:
+    """Yield every path of a request in the API's own form."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from paths_of(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from paths_of(inner, f"{path}[{number}]")
+    if path:
+        yield path
+
+
+PATHS = sorted(set(paths_of(build_body("x", "text"))))
+
+
+def forged_body(path: str) -> str:
+    """Return the body of an error that a server could have sent."""
+    error = {
+        "message": "Unknown parameter.",
+        "code": "unknown_parameter",
+        "param": path,
+    }
+    return json.dumps({"error": error})
+
+
+WRITTEN: dict[str, Callable[[str], str]] = {
+    "the path": str,
+    "the path and more": "{} 'text' x".format,
+    "quoted": "x '{}' y".format,
+    "behind a quote": "x '{}".format,
+    "a sentence": "Unknown parameter: '{}'.".format,
+    "a tool": "Hosted tool '{}' is not supported".format,
+    "a body": forged_body,
+    "a loc": "'loc': ('body', '{}')".format,
+}
+QUOTED: dict[str, Callable[[str], str]] = {
+    "as it is": "'{}'".format,
+    "with other quotes": '"{}"'.format,
+    "bare": str,
+    "as Python writes it": repr,
+    "as JSON": json.dumps,
+    "as JSON in JSON": lambda word: json.dumps(json.dumps(word)),
+    "in a list": lambda word: repr([word]),
+}
+TEMPLATES = (
+    "Invalid value: {}. Supported values are: 'low', 'high', and 'auto'.",
+    "Unknown parameter: {}.",
+    "Failed to download the picture from {}",
+    "Invalid schema: {} is not valid.",
+    "{}",
+    "Error in the text.{}[0]",
+)
+
+
+def shown_form(word: str, place: str) -> str:
+    """Return the text that a server shows of what stands at a place."""
+    return f"https://x.example/{word}" if place.endswith("address") else word
+
+
+def refusals_of(words: str) -> Iterator[ApiError]:
+    """Yield the forms in which a server can say these words."""
+    error = {"message": words, "param": None, "code": "unknown_parameter"}
+    yield read_api_error({"error": error})
+    yield read_api_error({"error": {**error, "param": "input"}})
+    yield read_api_error({"error": {**error, "param": f"text.{words[:40]}"}})
+    inner = json.dumps({"error": error}, indent=1)
+    relayed = f"litellm.BadRequestError: OpenAIException - {inner}. Group=x"
+    yield read_api_error({"error": {"message": relayed, "param": None}})
+    raw = {"message": "Provider returned error", "metadata": {"raw": inner}}
+    yield read_api_error({"error": raw})
+    yield read_api_error({"detail": words})
+
+
+def assert_guarded(sent: SentRequest, error: ApiError) -> None:
+    """No repair of this refusal changes a guard, nor a request of anybody else."""
+    failure = Failure(400, error)
+    memory = RepairMemory()
+    repairs: list[Any] = []
+    trials = []
+    for done in range(6):
+        now = sent_request(copy.deepcopy(sent.payload), repairs)
+        trial = find_repair(now, failure, done)
+        if trial is None:
+            break
+        trials.append(trial)
+        repairs.append(trial.repair)
+        after = sent_request(copy.deepcopy(sent.payload), repairs).payload
+        assert {key: after.get(key) for key in GUARDS} == GUARDS
+        assert all(tool in sent.payload["tools"] for tool in after.get("tools", ()))
+        assert after["model"] == "m"
+    for trial in trials_that_helped(trials):
+        memory.learn(RepairScope("account", "m", "user-1"), trial, _yes)
+    assert memory.repairs(RepairScope("account", "m", "user-2")) == ()
+
+
+def _yes() -> bool:
+    return True
+
+
+def cut(text: str, begin: int, end: int) -> str:
+    """Return a text without so many characters at its ends, or its first one."""
+    return text[begin : len(text) - end] or text[:1]
+
+
+@given(
+    word=st.tuples(st.sampled_from(sorted(WRITTEN)), st.sampled_from(PATHS)),
+    place=st.sampled_from(PLACES),
+    quoted=st.sampled_from(sorted(QUOTED)),
+    template=st.sampled_from(TEMPLATES),
+    lost=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+)
+def test_what_a_user_writes_repairs_no_guard_and_nobody_else(
+    word: tuple[str, str],
+    place: str,
+    quoted: str,
+    template: str,
+    lost: tuple[int, int],
+) -> None:
+    """Whole, cut off at either end, escaped, in a gateway's words."""
+    form, path = word
+    text = WRITTEN[form](path)
+    sent = sent_request(build_body(text, place), ())
+    shown = shown_form(text, place)
+    for piece in (shown, cut(shown, lost[0], 0), cut(shown, 0, lost[1])):
+        words = template.format(QUOTED[quoted](piece))
+        for error in refusals_of(words):
+            assert Refusal(error, sent).place is None
+            assert_guarded(sent, error)
+
+
+def test_servers_own_words_are_believed_beside_foreign_ones() -> None:
+    """A user who writes about one place hides another one of nobody."""
+    sent = sent_request(build_body("tools[0].allowed_tools", "text"), ())
+    words = "Invalid 'input[1].arguments': see 'tools[0].allowed_tools'."
+    place = Refusal(ApiError(message=words), sent).place
+    assert place is not None
+    assert (place.list_name, place.number) == ("input", 1)
+
+
+@pytest.mark.parametrize(
+    "key", ["tools", "x tools", "x 'tools", "x 'tools[", "x 'tools[0", "/tools"]
+)
+def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
+    """It writes dots in front of a key, and numbers behind it."""
+    sent = sent_request(build_body(key, "format"), ())
+    rest = key.rpartition("tools")[2]
+    number = "[0]"[len(rest) :]
+    words = f"Invalid type for 'text.format.schema.properties.{key}{number}': no."
+    for error in refusals_of(words):
+        assert Refusal(error, sent).place is None
+        assert_guarded(sent, error)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_param_repairs_a_guard(path: str) -> None:
+    """Also where the server itself names it: the refusal stands, or a tool goes whole."""
+    sent = sent_request(build_body("x", "text"), ())
+    for code in ("unknown_parameter", "invalid_value", "unsupported_value"):
+        for wording in ("Unknown parameter: '{}'.", "Invalid value. See '{}'."):
+            error = ApiError(code, None, path, wording.format(path))
+            repairs: list[Any] = []
+            for done in range(6):
+                now = sent_request(copy.deepcopy(sent.payload), repairs)
+                trial = find_repair(now, Failure(400, error), done)
+                if trial is None:
+                    break
+                repairs.append(trial.repair)
+                after = sent_request(copy.deepcopy(sent.payload), repairs).payload
+                assert {key: after.get(key) for key in GUARDS} == GUARDS
+                left = [_without_strict(tool) for tool in after.get("tools", ())]
+                offered = [_without_strict(tool) for tool in sent.payload["tools"]]
+                assert all(tool in offered for tool in left)
+
+
+def _without_strict(tool: Json) -> Json:
+    return {key: value for key, value in tool.items() if key != "strict"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "'tools[0]' " * 100_000,
+        "tools[" * 200_000,
+        "Unknown parameter: " * 50_000,
+        "function 'look' " * 60_000,
+    ],
+)
+def test_reading_is_bounded(words: str) -> None:
+    """A large request and a long message take a moment."""
+    body = build_body("%2" * 250_000, "text")
+    body["input"][0]["content"] *= 10
+    sent = sent_request(body, ())
+    began = time.process_time()
+    refusal = Refusal(ApiError(message=words), sent)
+    assert refusal.place is None or refusal.place.number == 0
+    assert refusal.parameter == ""
+    assert len(list(refusal.tools)) <= 3
+    assert time.process_time() - began < 5
+
+
+def test_request_that_is_too_large_to_be_compared_is_not_believed() -> None:
+    """It could have said anything."""
+    body = build_body("x", "text")
+    body["input"][0]["content"] *= 150_000
+    sent = sent_request(body, ())
+    assert Refusal(ApiError(message="Invalid 'tools[0]'."), sent).place is None

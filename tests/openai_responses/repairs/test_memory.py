@@ -1,0 +1,218 @@
+"""What is remembered of refusals: for whom, how long, how much."""
+
+from dataclasses import replace
+
+import pytest
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import ApiError
+from openai_responses.repairs.chat_repairs import LeaveOutItem, SendAsText
+from openai_responses.repairs.finding import Trial
+from openai_responses.repairs.memory import (
+    DAY_SECONDS,
+    MAX_FOR_ALL,
+    MAX_FOR_ONE_USER,
+    MAX_USERS,
+    RepairMemory,
+    RepairScope,
+    trials_that_helped,
+)
+from openai_responses.repairs.request_repairs import (
+    LeaveOutParameter,
+    LeaveOutTool,
+    Repair,
+)
+
+ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
+MODEL = "gpt-6.1-sol"
+NO_SUMMARY = LeaveOutParameter("reasoning.summary")
+NO_STREAM = LeaveOutParameter("stream")
+
+
+def yes() -> bool:
+    """Say that a request is as its administrators configured it."""
+    return True
+
+
+def no() -> bool:
+    """Say that a request may hold a user's choice."""
+    return False
+
+
+def scope(
+    user: str = "user-1", model: str = MODEL, at: Endpoint = ACCOUNT
+) -> RepairScope:
+    """Return whose requests a repair is about."""
+    return RepairScope(at.account(), model, user)
+
+
+def named(repair: Repair) -> Trial:
+    """Return a trial that may hold for all users."""
+    return Trial(repair, is_named=True, helped_at_once=True)
+
+
+def test_new_memory_is_empty() -> None:
+    """Everything is asked for."""
+    assert RepairMemory().repairs(scope()) == ()
+
+
+def test_repairs_add_up() -> None:
+    """Each is remembered once."""
+    memory = RepairMemory()
+
+    for repair in (NO_STREAM, NO_SUMMARY, NO_STREAM):
+        memory.learn(scope(), named(repair), yes)
+
+    assert set(memory.repairs(scope("user-2"))) == {NO_STREAM, NO_SUMMARY}
+    assert len(memory.repairs(scope())) == 2
+
+
+@pytest.mark.parametrize(
+    ("trial", "configured"),
+    [
+        (named(NO_SUMMARY)._replace(is_named=False), True),
+        (named(NO_SUMMARY)._replace(helped_at_once=False), True),
+        (named(NO_SUMMARY), False),
+        (named(LeaveOutItem("a" * 32)), True),
+    ],
+    ids=["words", "did not help at once", "a choice", "an item of a chat"],
+)
+def test_what_may_be_about_one_user_changes_nothing_for_others(
+    trial: Trial, configured: bool
+) -> None:
+    """All three conditions have to hold for all users."""
+    memory = RepairMemory()
+
+    memory.learn(scope("user-1"), trial, yes if configured else no)
+
+    assert memory.repairs(scope("user-1")) == (trial.repair,)
+    assert memory.repairs(scope("user-2")) == ()
+    assert memory.repairs(scope("")) == ()
+
+
+def test_of_a_client_that_nobody_knows_nothing_is_remembered() -> None:
+    """It would hold for all others like it."""
+    memory = RepairMemory()
+
+    memory.learn(scope(""), Trial(NO_SUMMARY), yes)
+
+    assert memory.repairs(scope("")) == ()
+
+
+def test_what_does_not_last_is_not_remembered() -> None:
+    """A server that is not reached may be back soon."""
+    memory = RepairMemory()
+
+    memory.learn(scope(), named(NO_STREAM)._replace(is_lasting=False), yes)
+
+    assert memory.repairs(scope()) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(ACCOUNT, api_key="sk-canary-2"),
+        replace(ACCOUNT, base_url="https://gateway.example/v1"),
+        replace(ACCOUNT, organization="org-2"),
+    ],
+    ids=["key", "address", "organization"],
+)
+def test_another_account_is_asked_anew(other: Endpoint) -> None:
+    """It may be allowed what this one is not; so may another model."""
+    memory = RepairMemory()
+
+    memory.learn(scope(), named(NO_SUMMARY), yes)
+
+    assert memory.repairs(scope(at=other)) == ()
+    assert memory.repairs(scope(model="gpt-5")) == ()
+    assert memory.repairs(scope(at=replace(ACCOUNT))) == (NO_SUMMARY,)
+
+
+def test_a_repair_is_forgotten_after_a_day() -> None:
+    """The organization may have been verified since; if not, it is learned again."""
+    times = [0.0]
+    memory = RepairMemory(lambda: times[0])
+    memory.learn(scope(), named(NO_STREAM), yes)
+
+    times[0] = DAY_SECONDS - 1
+    assert memory.repairs(scope()) == (NO_STREAM,)
+    times[0] += 1
+    assert memory.repairs(scope()) == ()
+    memory.learn(scope(), named(NO_STREAM), yes)
+
+    assert memory.repairs(scope()) == (NO_STREAM,)
+
+
+def test_one_user_fills_only_a_small_place_of_their_own() -> None:
+    """With many keys, models and repairs; what holds for all stays."""
+    memory = RepairMemory()
+    memory.learn(scope("admin"), named(NO_STREAM), yes)
+
+    for number in range(2_000):
+        own = replace(ACCOUNT, api_key=f"sk-{number}")
+        trial = Trial(LeaveOutTool(f"{number:032x}"))
+        memory.learn(scope("user-1", at=own), trial, yes)
+
+    assert memory.repairs(scope("user-2")) == (NO_STREAM,)
+    assert sum(map(len, memory._ends.values())) <= MAX_FOR_ONE_USER + 1
+
+
+def test_many_users_take_a_bounded_place() -> None:
+    """The first of them are forgotten; what holds for all stays."""
+    memory = RepairMemory()
+
+    for number in range(2 * MAX_USERS):
+        memory.learn(scope("admin"), named(LeaveOutTool(f"{number:032x}")), yes)
+        memory.learn(scope(f"user-{number}"), Trial(NO_SUMMARY), no)
+
+    assert len(memory._ends) <= MAX_USERS
+    assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
+
+
+def test_long_names_are_not_remembered() -> None:
+    """A model's name can come from a client."""
+    memory = RepairMemory()
+
+    memory.learn(scope(model="m" * 100_000), named(NO_STREAM), yes)
+    memory.learn(scope("u" * 100_000), Trial(NO_STREAM), no)
+
+    assert memory._ends == {}
+
+
+def test_no_key_is_remembered() -> None:
+    """Who looks into the memory of the pipe finds none there."""
+    memory = RepairMemory()
+
+    memory.learn(scope(), named(NO_STREAM), yes)
+
+    assert "canary" not in str(vars(memory))
+
+
+FIRST, OTHER = ApiError("bad", message="No."), ApiError("bad", message="Nor that.")
+
+
+def test_what_was_in_vain_is_forgotten() -> None:
+    """The same refusal came again, and something else removed it."""
+    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), FIRST)]
+
+    helped = trials_that_helped(trials)
+
+    assert [trial.repair for trial in helped] == [LeaveOutTool("a")]
+    assert [trial.helped_at_once for trial in helped] == [True]
+
+
+def test_what_removed_its_refusal_helped() -> None:
+    """Another refusal came; only the last trial is seen to help at once."""
+    trials = [Trial(NO_SUMMARY, FIRST), Trial(LeaveOutTool("a"), OTHER)]
+
+    helped = trials_that_helped(trials)
+
+    assert [trial.repair for trial in helped] == [NO_SUMMARY, LeaveOutTool("a")]
+    assert [trial.helped_at_once for trial in helped] == [False, True]
+
+
+def test_two_pictures_have_the_same_refusal() -> None:
+    """Both have to go."""
+    trials = [Trial(SendAsText("a"), FIRST), Trial(SendAsText("b"), FIRST)]
+
+    assert len(trials_that_helped(trials)) == 2

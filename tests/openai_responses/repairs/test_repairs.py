@@ -1,0 +1,394 @@
+"""Repairs change what a server refused, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from openai_responses.items import json_digest
+from openai_responses.repairs.chat_repairs import (
+    ChatRepair,
+    LeaveOutItem,
+    LeaveOutKind,
+    LeaveOutReasoning,
+    PlainItems,
+    SendAsText,
+    WordsAlone,
+    item_names,
+    name_items,
+    read_chat_repairs,
+)
+from openai_responses.repairs.request_repairs import (
+    LeaveOutField,
+    LeaveOutParameter,
+    LeaveOutStrict,
+    LeaveOutTool,
+    LeaveOutToolChoice,
+    Repair,
+    ReplaceEffort,
+    repair_request,
+)
+from openai_responses.requests.build import ResponsesRequest
+
+Item = dict[str, Any]
+
+
+def said(role: str, text: str, **more: Any) -> Item:
+    """A message; the assistant's have annotations."""
+    part: Item = {"type": "input_text", "text": text}
+    if role == "assistant":
+        part = {"type": "output_text", "text": text, "annotations": [], **more}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def call(name: str, **more: Any) -> Item:
+    """A call of a function."""
+    head = {"type": "function_call", "call_id": f"c_{name}", "name": name}
+    return {**head, "arguments": "{}", **more}
+
+
+def output(name: str) -> Item:
+    """The output of a call."""
+    kind = "function_call_output"
+    return {"type": kind, "call_id": f"c_{name}", "output": f"of {name}"}
+
+
+THOUGHT = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+SEARCH = {"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}
+CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
+IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
+PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
+HI, HELLO = said("user", "Hi"), said("assistant", "Hello")
+TOLD = [
+    said("assistant", "I called a: {}"),
+    said("assistant", "I got this result: of a"),
+]
+GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def sent(items: list[Item], *repairs: ChatRepair) -> list[Item]:
+    """What is sent of these items."""
+    return [row.item for row in name_items(items, repairs)]
+
+
+def test_without_repairs_the_items_are_the_same_objects() -> None:
+    """A chat that was never refused costs nothing."""
+    items = [HI, THOUGHT, HELLO]
+    rows = name_items(items, ())
+    assert all(row.item is item for row, item in zip(rows, items, strict=True))
+
+
+def test_same_item_again_has_a_name_of_its_own() -> None:
+    """People ask the same twice; what is appended changes no name."""
+    items = [HI, HELLO, HI, THOUGHT, HELLO, HI]
+    names = item_names(items)
+    assert len({*names}) == 6
+    assert item_names(items[:4]) == names[:4]
+    repair = LeaveOutReasoning(names[2])
+    assert sent(items, repair) == items
+
+
+@pytest.mark.parametrize(
+    ("dropped", "items", "left"),
+    [
+        (SEARCH, [HI, THOUGHT, SEARCH, HELLO], [HI, HELLO]),
+        (HELLO, [HI, THOUGHT, HELLO, HI], [HI, HI]),
+        (THOUGHT, [HI, THOUGHT, HELLO], [HI, HELLO]),
+        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
+        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
+        (
+            call("a"),
+            [HI, THOUGHT, call("b"), call("a"), output("a"), output("b")],
+            [HI, THOUGHT, call("b"), *TOLD, output("b")],
+        ),
+        ({"type": "unheard"}, [HI, HELLO], [HI, HELLO]),
+    ],
+)
+def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
+    dropped: Item, items: list[Item], left: list[Item]
+) -> None:
+    """Half pairs would be refused, and without the words the model calls again."""
+    assert sent(items, LeaveOutItem(json_digest(dropped))) == left
+
+
+def test_what_people_and_the_administrator_wrote_stays() -> None:
+    """A chat's row can name any item: whoever writes it may not silence others."""
+    items = [said("developer", "Be kind."), HI, HELLO]
+    repairs: list[ChatRepair] = [LeaveOutItem(name) for name in item_names(items)]
+    repairs += [LeaveOutKind("message", name) for name in item_names(items)]
+    assert sent(items, *repairs) == items[:2]
+
+
+def test_words_of_an_item_stay() -> None:
+    """A picture becomes a line of text; other fields of a message go."""
+    items = [PICTURE, said("assistant", "Hello", logprobs=[])]
+    repairs = [SendAsText(json_digest(item)) for item in items]
+    assert sent(items, *repairs) == [said("user", GONE), HELLO]
+
+
+def test_picture_of_a_tool_becomes_text() -> None:
+    """The output is a text then."""
+    shown = {**output("a"), "output": [{"type": "input_text", "text": "seen"}, IMAGE]}
+    repaired = sent([call("a"), shown], SendAsText(json_digest(shown)))
+    assert repaired == [call("a"), {**shown, "output": f"seen\n{GONE}"}]
+
+
+def test_all_items_of_a_kind_go() -> None:
+    """Up to one; others of the type stay, because a later one may be taken."""
+    items = [CODE, HELLO, call("a"), output("a"), CODE, HI, CODE]
+    repair = LeaveOutKind("code_interpreter_call", item_names(items)[4])
+    assert sent(items, repair) == [HELLO, *items[2:4], HI, CODE]
+
+
+def test_reasoning_up_to_an_item_goes() -> None:
+    """What came later was made by this server."""
+    items = [HI, THOUGHT, HELLO, said("user", "And?"), THOUGHT, HELLO]
+    repair = LeaveOutReasoning(json_digest(items[3]))
+    assert sent(items, repair) == [HI, HELLO, items[3], THOUGHT, HELLO]
+    assert sent(items[:3], repair) == items[:3]
+
+
+def test_plain_chat_has_words_calls_and_outputs() -> None:
+    """Nothing that only this API knows is left."""
+    items = [
+        said("developer", "Be kind."),
+        {"role": "user", "content": "Hi"},
+        THOUGHT,
+        SEARCH,
+        said("assistant", "Hello", logprobs=[]),
+        call("a", namespace="n"),
+        {**output("a"), "id": "fco_1"},
+        said("assistant", ""),
+        PICTURE,
+    ]
+    plain = sent(items, PlainItems(json_digest(PICTURE)))
+    assert plain == [
+        said("developer", "Be kind."),
+        HI,
+        HELLO,
+        call("a"),
+        output("a"),
+        said("user", GONE),
+    ]
+    later = [*items, THOUGHT, HELLO]
+    assert sent(later, PlainItems(json_digest(PICTURE))) == [
+        *plain,
+        THOUGHT,
+        HELLO,
+    ]
+
+
+def test_words_alone_are_messages() -> None:
+    """What people and the model said, and what calls gave, told by the model."""
+    items = [said("developer", "Be kind."), HI, THOUGHT, call("a"), output("a"), HELLO]
+    words = sent(items, WordsAlone(item_names(items)[-1]))
+    assert words == [said("developer", "Be kind."), HI, *TOLD, HELLO]
+
+
+def test_tools_that_came_later_stay_in_plain_chats() -> None:
+    """Their item has no words, and its role is that of an administrator."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
+    items = [HI, added, THOUGHT, HELLO]
+    last = item_names(items)[-1]
+    assert sent(items, PlainItems(last)) == [HI, added, HELLO]
+    assert sent(items, WordsAlone(last)) == [HI, added, HELLO]
+
+
+REPAIRS: list[ChatRepair] = [
+    LeaveOutItem("a" * 32),
+    SendAsText("b" * 32 + ".1"),
+    LeaveOutKind("web_search_call", "c" * 32),
+    LeaveOutReasoning("d" * 32),
+    PlainItems("e" * 32),
+    WordsAlone("f" * 32),
+]
+
+
+def test_stored_repairs_are_read_back() -> None:
+    """Each of the kinds that a chat stores."""
+    assert read_chat_repairs([repair.stored() for repair in REPAIRS]) == REPAIRS
+
+
+TOOL = {"type": "function", "name": "look", "parameters": {"type": "object"}}
+WEB = {"type": "web_search", "filters": {"allowed_domains": ["a.example"]}}
+
+
+def body(**more: Any) -> dict[str, Any]:
+    """A request."""
+    return {"model": "m", "input": [HI], "tools": [TOOL, WEB], **more}
+
+
+def test_field_goes_everywhere() -> None:
+    """From all items and parts of a type, and from no other."""
+    items = [
+        {**SEARCH, "status": "completed"},
+        {**THOUGHT, "status": "completed"},
+        said("assistant", "Hello", logprobs=[]),
+    ]
+    changed = repair_request(
+        body(input=items),
+        [
+            LeaveOutField("web_search_call", ("status",)),
+            LeaveOutField("message", ("content", "logprobs")),
+        ],
+    )
+    assert changed["input"] == [SEARCH, items[1], HELLO]
+    assert changed["tools"] == [TOOL, WEB]
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("message", ("content",)),
+        ("message", ("role",)),
+        ("function_call", ("arguments",)),
+        ("mcp_approval_response", ("approve",)),
+        ("mcp_approval_response", ("status",)),
+        ("additional_tools", ("tools", "allowed_tools")),
+        ("additional_tools", ("tools", "require_approval")),
+        ("configuration_update", ("reasoning",)),
+        ("message", ()),
+    ],
+)
+def test_field_with_a_meaning_stays(kind: str, keys: tuple[str, ...]) -> None:
+    """An item would say something else, or a tool would do more."""
+    tool = {"type": "mcp", "allowed_tools": ["a"], "require_approval": "always"}
+    items = [
+        HELLO,
+        call("a"),
+        {"type": "mcp_approval_response", "approve": False, "status": "x"},
+        {"type": "additional_tools", "role": "developer", "tools": [tool]},
+        {"type": "configuration_update", "reasoning": {"effort": "low"}},
+    ]
+    assert repair_request(body(input=items), [LeaveOutField(kind, keys)]) == body(
+        input=items
+    )
+
+
+def test_functions_lose_strict_alone() -> None:
+    """Also those that came later; no other field of a tool ever goes."""
+    strict = {**TOOL, "strict": True}
+    added = {"type": "additional_tools", "role": "developer", "tools": [strict]}
+    changed = repair_request(
+        body(input=[HI, added], tools=[strict, WEB]), [LeaveOutStrict()]
+    )
+    assert changed["tools"] == [TOOL, WEB]
+    assert changed["input"] == [HI, {**added, "tools": [TOOL]}]
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", None),
+        ({"type": "function", "name": "look"}, None),
+        ({"type": "web_search"}, {"type": "web_search"}),
+        (
+            {"type": "allowed_tools", "mode": "auto", "tools": [TOOL, WEB]},
+            {"type": "allowed_tools", "mode": "auto", "tools": [WEB]},
+        ),
+        ({"type": "allowed_tools", "mode": "auto", "tools": [TOOL]}, "none"),
+    ],
+)
+def test_tool_goes_with_the_choice_that_may_mean_it(
+    choice: object, left: object
+) -> None:
+    """The rest of the tools stays as it was."""
+    repair = LeaveOutTool(json_digest(TOOL))
+    changed = repair_request(body(tool_choice=choice), [repair])
+    assert changed["tools"] == [WEB]
+    assert changed.get("tool_choice") == left
+
+
+def test_last_tool_leaves_nothing() -> None:
+    """An empty list, or a choice of nothing, would be refused."""
+    repairs = [LeaveOutTool(json_digest(TOOL)), LeaveOutTool(json_digest(WEB))]
+    assert repair_request(body(tool_choice="auto"), repairs) == {
+        "model": "m",
+        "input": [HI],
+    }
+
+
+def test_tool_that_an_item_added_goes() -> None:
+    """The others are sent in the field then."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [WEB]}
+    asked = body(input=[HI, added], tools=[TOOL])
+    assert repair_request(asked, [LeaveOutTool(json_digest(WEB))]) == body(tools=[TOOL])
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [
+        ("auto", [TOOL, WEB]),
+        ("required", [TOOL, WEB]),
+        ({"type": "function", "name": "look"}, [TOOL, WEB]),
+        ("none", None),
+        ({"type": "allowed_tools", "mode": "auto", "tools": [WEB]}, [WEB]),
+    ],
+)
+def test_without_a_choice_no_tool_can_be_called_that_it_forbade(
+    choice: object, left: list[Item] | None
+) -> None:
+    """Servers that do not know the field would let the model call all."""
+    changed = repair_request(body(tool_choice=choice), [LeaveOutToolChoice()])
+    assert changed.get("tools") == left
+    assert "tool_choice" not in changed
+
+
+AUTO = json_digest("auto")
+
+
+@pytest.mark.parametrize(
+    ("repair", "left"),
+    [
+        (LeaveOutParameter("reasoning.effort"), {"reasoning": {"summary": "auto"}}),
+        (
+            ReplaceEffort("max", "high"),
+            {"reasoning": {"effort": "high", "summary": "auto"}},
+        ),
+        (ReplaceEffort("low", "high"), None),
+        (
+            LeaveOutParameter("reasoning.summary", AUTO),
+            {"reasoning": {"effort": "max"}},
+        ),
+        (LeaveOutParameter("reasoning.effort", AUTO), None),
+        (LeaveOutParameter("reasoning"), {}),
+        (LeaveOutParameter("text.verbosity"), None),
+    ],
+)
+def test_parameter_with_the_refused_value_goes(
+    repair: Repair, left: dict[str, Any] | None
+) -> None:
+    """Another value of somebody else is sent."""
+    asked = body(reasoning={"effort": "max", "summary": "auto"})
+    expected = asked if left is None else {**body(), **left}
+    assert repair_request(asked, [repair]) == expected
+
+
+GUARDS: dict[str, Any] = {
+    "store": False,
+    "safety_identifier": "u-1",
+    "max_output_tokens": 100,
+    "max_tool_calls": 3,
+    "instructions": "Be kind.",
+    "moderation": {"model": "m"},
+    "prompt_cache_retention": "in_memory",
+    "background": True,
+    "tool_choice": "none",
+}
+
+
+@pytest.mark.parametrize("name", [*GUARDS, "model", "input", "tools", "text.format"])
+def test_what_guards_never_goes(name: str) -> None:
+    """Whoever made the server refuse it: the request is refused then."""
+    asked = body(**GUARDS, text={"format": {"type": "text"}})
+    assert repair_request(asked, [LeaveOutParameter(name)]) == asked
+
+
+def test_request_sends_what_is_repaired_and_keeps_what_was_asked() -> None:
+    """The next request of a run begins with the unchanged one."""
+    asked = ResponsesRequest(model="m", input=[HI], temperature=1.0)
+    repaired = asked.model_copy(update={"repairs": (LeaveOutParameter("temperature"),)})
+    assert "temperature" not in repaired.payload()
+    assert repaired.temperature == 1.0
+    assert "repairs" not in asked.payload() | repaired.payload()
