@@ -11,13 +11,11 @@ it imports; the last one has the class Filter.
 """
 
 import asyncio
-import gc
 import hashlib
 import json
 import math
 import random
 import re
-import secrets
 import time
 from asyncio import timeout
 from base64 import b64encode
@@ -43,7 +41,7 @@ from inspect import signature
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -244,10 +242,7 @@ def as_text(value: object) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
-#
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
+# Time and chance: what a test has to replace.
 # --------------------------------------------------------------------------------------
 
 
@@ -271,85 +266,16 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
+# --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
 def hex_digest(text: str) -> str:
     """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-"""Entries from which on the work takes so long that others would notice it."""
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    if size > _LARGE:
-        return await asyncio.to_thread(pause_collection, work)
-    return work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -560,7 +486,8 @@ def read_api_error(wire: object) -> ApiError:
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
     notice = _read_notice(fields.get("misalignment"))
-    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
 
 
 def _read_notice(wire: object) -> SafetyNotice:
@@ -2889,11 +2816,13 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions.
+    """Return `items` from the last compaction on, behind instructions and added tools.
 
-    The API compacts at the end of a response (recorded in all eight), which may be one
-    that calls tools. What waits for an answer there moves behind the compaction and the
-    configuration update of the API that may follow it: an answer is refused without
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
@@ -2903,7 +2832,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
-    return [*instructions, *items[start:end], *waiting, *items[end:]]
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
 
 def count_updates(items: Iterable[Item]) -> int:
@@ -3008,6 +2938,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")

@@ -12,7 +12,6 @@ it imports; the last one has the class Pipe.
 
 import asyncio
 import base64
-import gc
 import hashlib
 import hmac
 import html
@@ -106,10 +105,7 @@ from pydantic import (
 # --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
-# Time, random numbers, ids of both, digests, recent texts; threads for long work.
-#
-# Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
-# they sort by time. A package for them would have to be installed on the user's server.
+# Time and chance: what a test has to replace.
 # --------------------------------------------------------------------------------------
 
 
@@ -131,87 +127,6 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
-
-
-def hex_digest(text: str) -> str:
-    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        self._now = now
-        self._ends: dict[int, float] = {}
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-"""Entries from which on the work takes so long that others would notice it."""
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    if size > _LARGE:
-        return await asyncio.to_thread(pause_collection, work)
-    return work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    """Return the result of `work`, during which Python searches for no cycles.
-
-    Each search reads all objects again, of which a large chat makes many. The first of
-    several threads that ends lets the searches go on, so they never wait long.
-    """
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-_ULID_DIGITS = 26
-_RANDOM_BITS = 80
-_NANOSECONDS_OF_MILLISECOND = 1_000_000
-
-
-def new_ulid() -> str:
-    """Return a fresh id."""
-    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
-    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-    digits: list[str] = []
-    for _ in range(_ULID_DIGITS):
-        number, digit = divmod(number, len(_CROCKFORD))
-        digits.append(_CROCKFORD[digit])
-    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -614,7 +529,8 @@ def read_api_error(wire: object) -> ApiError:
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
     notice = _read_notice(fields.get("misalignment"))
-    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
 
 
 def _read_notice(wire: object) -> SafetyNotice:
@@ -1218,6 +1134,18 @@ def api_word(word: str | None) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.digest
+#
+# Digests of texts, to compare or to name them without keeping them.
+# --------------------------------------------------------------------------------------
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -1416,11 +1344,13 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions.
+    """Return `items` from the last compaction on, behind instructions and added tools.
 
-    The API compacts at the end of a response (recorded in all eight), which may be one
-    that calls tools. What waits for an answer there moves behind the compaction and the
-    configuration update of the API that may follow it: an answer is refused without
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
@@ -1430,7 +1360,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
-    return [*instructions, *items[start:end], *waiting, *items[end:]]
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
 
 def count_updates(items: Iterable[Item]) -> int:
@@ -1535,6 +1466,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -3242,6 +3198,8 @@ MAX_MESSAGE = 8000
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
 """Of a larger request no words are believed."""
+_MAX_PATH = 200
+"""Characters of a parameter's path."""
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
@@ -3252,7 +3210,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
-_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
+"""Begins with the first backslash: from each of many the rest would be read again."""
 
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
@@ -3316,15 +3275,12 @@ class OwnTexts:
             for form in _readings(text)
         )
 
-    def could_begin(self, words: str) -> bool:
-        """Say whether a text begins with `words`, so that a quote of it would."""
-        if not self._is_complete:
-            return True
-        return any(form.startswith(words) for t in self._texts for form in _readings(t))
-
     def could_say_parameter(self, path: str) -> bool:
-        """Say whether a body in the request could name `path` as its `param`."""
-        if not self._is_complete:
+        """Say whether a body in the request could name `path` as its `param`.
+
+        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        """
+        if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
         return any(
@@ -3458,7 +3414,8 @@ class Refusal:
         match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
-        list_name, number = match[1], int(match[2])
+        list_name = match[1]
+        number = int(match[2])
         rows = as_list(self.sent.payload.get(list_name))
         if number >= len(rows):
             return None
@@ -3506,8 +3463,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        path = ".".join(filter(None, match.groups()))
-        return "" if self._own.could_begin(path) else path
+        return ".".join(filter(None, match.groups()))
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -3888,25 +3844,26 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for repair in own:
         out |= repair.left_out(chat)
         text |= repair.as_text(chat)
-    told_calls = {
-        row.item.get("call_id")
-        for row in chat.rows
-        if row.name in out and is_paired(row.item)
-    }
     rows: list[NamedItem] = []
+    told_calls = _calls_left_out(chat.rows, out)
     for row in chat.rows:
-        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
-        is_out = row.name in out and not is_from_people(row.item)
-        if is_told or is_out:
+        if is_paired(row.item) and row.item.get("call_id") in told_calls:
             _drop_last_reasoning_rows(rows)
-        if is_told:
             rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in text and not is_out and _has_plain_form(row.item):
+        elif row.name in out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(rows)
+        elif row.name in text and _has_plain_form(row.item):
             rows.append(row._replace(item=plain_item(row.item)))
-        elif not is_out:
+        else:
             rows.append(row)
     kept = {id(item) for item in drop_orphans([row.item for row in rows])}
     return [row for row in rows if id(row.item) in kept]
+
+
+def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
+    """Return the ids of the calls of which a part is left out: words stay of both."""
+    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
+    return {item.get("call_id") for item in lost}
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -4313,6 +4270,26 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind} & APPENDED)
 
 
+@dataclass(frozen=True, slots=True)
+class MoveMessages(RequestRepair):
+    """Messages between calls and their outputs stand behind the outputs.
+
+    Recorded at DeepSeek: there an output has to follow the calls at once.
+    """
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The model's server does not take text between a tool call and its result: "
+            "sending the text behind it."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with its items in the other order."""
+        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -4330,8 +4307,11 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     """Return what is sent for a body before its repairs, with the names of its items.
 
     What is lowered is lowered first: tools of an item are then left out like others.
+    Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
+    if MoveMessages() in repairs:
+        lowered = MoveMessages().apply(lowered)
     rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)
@@ -4457,6 +4437,9 @@ _UNREADABLE = re.compile(
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
+_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+"""What DeepSeek says of a text between a call and its output (recorded), and of nothing
+that a request lacks: calls and outputs are sent in pairs."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -4571,6 +4554,8 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(LeaveOutReasoning(last))
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
+    if _TEXT_BEFORE_OUTPUT.search(words):
+        yield Trial(MoveMessages())
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:
@@ -5892,6 +5877,33 @@ async def container_file(
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -9438,6 +9450,42 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, so that a log line or a notice appears once.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.requests.mcp_servers
 #
 # Remote MCP servers, from an administrator's JSON to tools of a request.
@@ -9574,6 +9622,28 @@ def _server_error(
     if "connector_id" in fields and "authorization" not in fields:
         return "a connector needs an authorization"
     return None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.long_work
+#
+# Work on large chats, which must not hold up the server's event loop.
+# --------------------------------------------------------------------------------------
+
+
+_LARGE = 3000
+"""Entries from which on the work takes so long that others would notice it."""
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    if size > _LARGE:
+        return await asyncio.to_thread(work)
+    return work()
 
 
 # --------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pathlib import Path
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from golden_run.comparison import SHOWN_LINES, differences
+from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, differences
 from golden_run.running import GoldenRun
 from host_functions import run_host_functions
 
@@ -41,8 +41,11 @@ def main() -> int:
         return 0
     golden = read_outcomes(arguments.compare, arguments.cases)
     found = differences(golden, outcomes)
-    for difference in found:
+    for difference in found[: arguments.differences]:
         print(difference.text(arguments.lines), end="\n\n")
+    hidden = len(found) - arguments.differences
+    if hidden > 0:
+        print(f"... and {hidden} more differences, each in fewer cases\n")
     names = {name for difference in found for name in difference.cases}
     print(f"{len(names)} cases differ." if names else "Nothing differs.")
     return 1 if names else 0
@@ -59,6 +62,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--streams", type=Path, default=STREAMS, help="transcripts")
     parser.add_argument(
         "--cases", default="", help="only those with this in their name"
+    )
+    parser.add_argument(
+        "--differences", type=int, default=SHOWN_DIFFERENCES, help="at most"
     )
     parser.add_argument(
         "--lines", type=int, default=SHOWN_LINES, help="of a difference, at most"

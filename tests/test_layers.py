@@ -63,7 +63,12 @@ ARROWS: dict[str, set[str]] = {
 """What each room may import beside itself."""
 
 PURE = {"owui_chat", *CHAT, *API}
-IMPURE_MODULES = {"openai_responses.audit", "openai_responses.clock"}
+IMPURE_MODULES = {
+    "openai_responses.audit",
+    "openai_responses.clock",
+    "openai_responses.long_work",
+    "openai_responses.ulid",
+}
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )

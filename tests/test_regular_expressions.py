@@ -59,6 +59,10 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
     ],
     "gpt5_agent.tools.guard: f'(?:{re.escape(prefix)})+'": ["(?:a_)+", "(?:a_a_)+"],
+    # Paths of parameters that a server named.
+    "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}'": [
+        r"param\W{1,12}text\.verbosity"
+    ],
     # It is compiled to see whether it can be, and never used.
     "openai_responses.requests.json_schema: pattern": ["a"],
 }

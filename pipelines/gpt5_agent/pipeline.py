@@ -33,10 +33,11 @@ from gpt5_agent.shell.settings import (
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
-from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.json_input import as_mapping, value_at
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
+from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.redaction import header_secrets
 

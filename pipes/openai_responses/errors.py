@@ -209,7 +209,8 @@ def read_api_error(wire: object) -> ApiError:
         as_text(fields.get(key)) or None for key in ("code", "type", "param")
     )
     notice = _read_notice(fields.get("misalignment"))
-    return ApiError(code, kind, param, f"{message} {raw}".strip(), notice)
+    text = f"{message} {raw}".strip()
+    return ApiError(code, kind, param, text, notice=notice)
 
 
 def _read_notice(wire: object) -> SafetyNotice:

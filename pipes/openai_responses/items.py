@@ -8,7 +8,7 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
@@ -200,11 +200,13 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on, behind the chat's instructions.
+    """Return `items` from the last compaction on, behind instructions and added tools.
 
-    The API compacts at the end of a response (recorded in all eight), which may be one
-    that calls tools. What waits for an answer there moves behind the compaction and the
-    configuration update of the API that may follow it: an answer is refused without
+    Tools that earlier items added stay in force, and their calls have to name them.
+
+    The API compacts at the end of a response (in all eight recordings), which may be
+    one that calls tools. What waits for an answer there moves behind the compaction and
+    the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
@@ -214,7 +216,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     end = start + 1 + count_updates(items[start + 1 :])
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
-    return [*instructions, *items[start:end], *waiting, *items[end:]]
+    added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
+    return [*instructions, *added, *items[start:end], *waiting, *items[end:]]
 
 
 def count_updates(items: Iterable[Item]) -> int:
@@ -319,6 +322,31 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without messages between calls and their outputs.
+
+    They follow the last of the outputs. A call without an output moves nothing.
+    """
+    ordered: list[Item] = []
+    moved: list[Item] = []
+    waiting: set[str] = set()
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+        if waiting and item_type(item) == "message":
+            moved.append(item)
+            continue
+        ordered.append(item)
+        if not has_pair:
+            continue
+        if is_call(item):
+            waiting.add(item["call_id"])
+        else:
+            waiting.discard(item["call_id"])
+        if not waiting:
+            ordered += moved
+            moved = []
+    return ordered
 
 
 _INPUT_ROLES = ("user", "system", "developer")

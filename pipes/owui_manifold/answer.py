@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
 
-from openai_responses.clock import new_ulid, unix_seconds
+from openai_responses.clock import unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.finding import Trial
 from openai_responses.transport.connections import Connections
+from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope

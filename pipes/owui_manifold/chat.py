@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from openai_responses.clock import run_work
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -18,6 +17,7 @@ from openai_responses.items import (
     tool_kind,
 )
 from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.long_work import run_work
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.repairs.request_repairs import lowered_kinds

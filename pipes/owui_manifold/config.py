@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from openai_responses.clock import RecentTexts, monotonic_seconds
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import (
     PIPE_VALVES,
@@ -28,6 +28,7 @@ from openai_responses.models.resolve import (
     read_overrides,
 )
 from openai_responses.models.usage import read_prices
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.retries import RetryPolicy

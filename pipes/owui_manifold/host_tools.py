@@ -14,7 +14,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from openai_responses.clock import new_ulid
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
@@ -25,6 +24,7 @@ from openai_responses.json_input import (
 from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
+from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
 from owui_manifold.context import EventCall, HostContext, PipeCall
 from owui_manifold.files import split_result_files

@@ -13,12 +13,13 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
+from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
+from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk

@@ -16,9 +16,10 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
-from openai_responses.clock import new_ulid, run_work
 from openai_responses.json_input import JsonObject, as_mapping, count_entries, value_at
+from openai_responses.long_work import run_work
 from openai_responses.repairs.chat_repairs import MAX_CHAT_REPAIRS, ChatRepair
+from openai_responses.ulid import new_ulid
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart

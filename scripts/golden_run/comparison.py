@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+SHOWN_DIFFERENCES = 25
 SHOWN_LINES = 30
 _SHOWN_CASES = 8
 _CONTEXT_LINES = 3

@@ -183,7 +183,7 @@ class Responder:
         )
         key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*_draft_compaction(request, prompt.tokens), *chosen.reply.items],
+            [*chosen.reply.items, *_draft_compaction(request, prompt.tokens)],
             request,
             SealContext(key, account.organization, replay.prefix),
         )
@@ -292,6 +292,7 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
 
 
 def _draft_compaction(request: ValidRequest, tokens: int) -> list[dict[str, Any]]:
+    """Return what ends the response to a long input: recorded behind its message."""
     if not is_to_be_compacted(request.body, tokens):
         return []
     return [{"type": "compaction"}, *draft_update(request.configuration)]

@@ -85,7 +85,7 @@ async def test_compacted_chat_goes_on_from_there(
 
     assert first.error is second.error is third.error is None
     *_, body, last = chat_bodies(simulator)
-    assert kinds(body["input"]) == ["compaction", "reasoning", "assistant", "user"]
+    assert kinds(body["input"]) == ["compaction", "user"]
     assert last["input"][: len(body["input"])] == body["input"]
     removed = [
         (r.response or {}).get("input_transformations") for r in simulator.requests

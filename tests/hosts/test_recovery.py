@@ -357,7 +357,7 @@ async def test_tools_and_parameters_that_are_refused(
     assert "(get_weather): Invalid schema for function 'get_weather'" in log
 
 
-FOREIGN_KEY = "tools[0].allowed_tools 'store' x"
+FOREIGN_KEY = "tools[0].allowed_tools 'text' x"
 CLOCKS: Json = {
     "type": "mcp",
     "server_label": "clocks",

@@ -16,6 +16,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     message_text,
+    move_messages_behind_outputs,
     part_text,
     since_compaction,
 )
@@ -206,6 +207,7 @@ def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
 COMPACTION: Item = {"type": "compaction", "encrypted_content": "x"}
 UPDATE: Item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
 INSTRUCTIONS: Item = {"role": "developer", "content": "Be brief."}
+ADDED: Item = {"type": "additional_tools", "tools": [{"name": "a"}]}
 REQUEST: Item = {"type": "mcp_approval_request", "id": "mcpr_1"}
 RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}
 
@@ -233,6 +235,10 @@ RESPONSE: Item = {"type": "mcp_approval_response", "approval_request_id": "mcpr_
             [call("a"), COMPACTION, output("a"), call("b"), COMPACTION, output("b")],
             [COMPACTION, call("b"), output("b")],
         ),
+        (
+            [INSTRUCTIONS, USER, ADDED, USER, call("a"), COMPACTION, output("a")],
+            [INSTRUCTIONS, ADDED, COMPACTION, call("a"), output("a")],
+        ),
         ([REQUEST, COMPACTION, RESPONSE], [COMPACTION, REQUEST, RESPONSE]),
         ([REQUEST, RESPONSE, COMPACTION, USER], [COMPACTION, USER]),
     ],
@@ -243,6 +249,36 @@ def test_input_begins_with_the_last_compaction(
     """Calls that it leaves without their outputs stand behind it, once and for all."""
     assert since_compaction(items) == kept
     assert since_compaction(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("items", "moved"),
+    [
+        (
+            [ANSWER, call("a"), ANSWER, call("b"), output("a"), output("b"), USER],
+            [ANSWER, call("a"), call("b"), output("a"), output("b"), ANSWER, USER],
+        ),
+        (
+            [call("a"), ANSWER, output("a"), call("b"), USER, output("b")],
+            [call("a"), output("a"), ANSWER, call("b"), output("b"), USER],
+        ),
+        (
+            [call("a"), REASONING, call("b"), ANSWER, output("b"), output("a")],
+            [call("a"), REASONING, call("b"), output("b"), output("a"), ANSWER],
+        ),
+        ([call("a"), ANSWER, USER], [call("a"), ANSWER, USER]),
+        (
+            [call("a"), output("a"), ANSWER, USER],
+            [call("a"), output("a"), ANSWER, USER],
+        ),
+    ],
+)
+def test_messages_between_calls_and_outputs_move(
+    items: list[Item], moved: list[Item]
+) -> None:
+    """Nothing else does, and a call without an output moves nothing."""
+    assert move_messages_behind_outputs(items) == moved
+    assert move_messages_behind_outputs(moved) == moved
 
 
 _ITEMS = st.lists(
@@ -264,6 +300,13 @@ def test_history_without_orphans_is_valid(items: list[Item]) -> None:
     for item, next_item in zip(kept, following, strict=True):
         if is_reasoning(item):
             assert is_reasoning(next_item) or next_item is ANSWER or is_call(next_item)
+
+
+@given(items=_ITEMS)
+def test_moved_messages_are_all_there(items: list[Item]) -> None:
+    """Only their places change."""
+    moved = move_messages_behind_outputs(items)
+    assert sorted(map(id, moved)) == sorted(map(id, items))
 
 
 @given(items=_ITEMS)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from call_sample import TOOL
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.transport.connections import Connections
 from simulator import Simulator
 from stand_in_host import StandInHost

@@ -216,7 +216,7 @@ async def test_a_change_that_a_compaction_replaced_is_told_again(
     await answered(asked_as(sim, "S\nat 2", *chat, "y", "three", **given), connections)
 
     output = (sim.requests[1].response or {})["output"]
-    assert output[0]["type"] == "compaction"
+    assert output[-1]["type"] == "compaction"
     news = "The instructions have changed.\nNew lines:\nat 2\n" + GONE
     assert said_to(sim)[-1][1][-2:] == [news, "three"]
 

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from openai_responses.clock import run_work
+from openai_responses.long_work import run_work
 from openai_responses.repairs.chat_repairs import LeaveOutItem, PlainItems
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems

@@ -30,11 +30,12 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.ports import ModelAnswer, Provider
 from gpt5_agent.request import AgentRequest
-from openai_responses.clock import run_work, utc_today
+from openai_responses.clock import utc_today
 from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import count_entries
+from openai_responses.long_work import run_work
 from openai_responses.loop.events import ResponseDone, RunDone, Status
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model

@@ -21,7 +21,7 @@ from gpt5_agent.shell.settings import (
     shows_thoughts,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
-from openai_responses.clock import new_ulid, unix_seconds
+from openai_responses.clock import unix_seconds
 from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
@@ -29,6 +29,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
+from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text

@@ -15,8 +15,9 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
-from openai_responses.clock import RecentTexts, monotonic_seconds
+from openai_responses.clock import monotonic_seconds
 from openai_responses.errors import InvalidRequest
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.redaction import describe_exception
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools

@@ -38,7 +38,6 @@ from collections.abc import (
 )
 from typing import Literal
 
-from openai_responses.clock import new_ulid
 from openai_responses.endings import (
     COMPLETED,
     Ending,
@@ -72,6 +71,7 @@ from openai_responses.transport.stream import (
     TextDelta,
     TextDone,
 )
+from openai_responses.ulid import new_ulid
 
 
 class ResponseState:

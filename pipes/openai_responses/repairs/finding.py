@@ -46,6 +46,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutTool,
     LeaveOutToolChoice,
     LowerItems,
+    MoveMessages,
     Repair,
     ReplaceEffort,
     effort_of,
@@ -74,6 +75,9 @@ _UNREADABLE = re.compile(
     r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
+_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+"""What DeepSeek says of a text between a call and its output (recorded), and of nothing
+that a request lacks: calls and outputs are sent in pairs."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -188,6 +192,8 @@ def _by_code_or_words(refusal: Refusal) -> Iterator[Trial]:
         yield Trial(LeaveOutReasoning(last))
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield Trial(LeaveOutKind("code_interpreter_call", last))
+    if _TEXT_BEFORE_OUTPUT.search(words):
+        yield Trial(MoveMessages())
     refused = words.partition("upported values")[0]
     for kind in sorted(APPENDED & kinds):
         if kind in refused:

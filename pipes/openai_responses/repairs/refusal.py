@@ -30,6 +30,8 @@ MAX_MESSAGE = 8000
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
 """Of a larger request no words are believed."""
+_MAX_PATH = 200
+"""Characters of a parameter's path."""
 _MAX_CANDIDATES = 3
 """Places in the words that are compared with the request; one is usual."""
 
@@ -40,7 +42,8 @@ _PLACE_IN_WORDS = re.compile(r"(?<![\w.\])}/$>-])" + _LIST_AND_NUMBER + _PATH_IN
 """Behind a name, a dot or a bracket stands the end of another path."""
 _ENDS_LIKE_A_PLACE = re.compile(r"\W(?:input|tools)(?:\[\d*)?\Z")
 """A text that the server could complete: it writes a number behind a key."""
-_ESCAPED = re.compile(r"\\+(?:u00|x)([0-9a-fA-F]{2})")
+_ESCAPED = re.compile(r"(?<!\\)\\+(?:u00|x)([0-9a-fA-F]{2})")
+"""Begins with the first backslash: from each of many the rest would be read again."""
 
 _PARAMETER_IN_WORDS = re.compile(
     r"\b(?:unknown|unsupported|unrecognized|unexpected|invalid)"
@@ -104,15 +107,12 @@ class OwnTexts:
             for form in _readings(text)
         )
 
-    def could_begin(self, words: str) -> bool:
-        """Say whether a text begins with `words`, so that a quote of it would."""
-        if not self._is_complete:
-            return True
-        return any(form.startswith(words) for t in self._texts for form in _readings(t))
-
     def could_say_parameter(self, path: str) -> bool:
-        """Say whether a body in the request could name `path` as its `param`."""
-        if not self._is_complete:
+        """Say whether a body in the request could name `path` as its `param`.
+
+        A longer path than those of the API makes no pattern: `re` keeps the last 512.
+        """
+        if not self._is_complete or len(path) > _MAX_PATH:
             return True
         named = re.compile(rf"param\W{{1,12}}{re.escape(path)}")
         return any(
@@ -246,7 +246,8 @@ class Refusal:
         match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
-        list_name, number = match[1], int(match[2])
+        list_name = match[1]
+        number = int(match[2])
         rows = as_list(self.sent.payload.get(list_name))
         if number >= len(rows):
             return None
@@ -294,8 +295,7 @@ class Refusal:
         match = match or _PARAMETER_IN_LOC.search(self.words)
         if match is None or self._own.could_say(_open_quote(match[0])):
             return ""
-        path = ".".join(filter(None, match.groups()))
-        return "" if self._own.could_begin(path) else path
+        return ".".join(filter(None, match.groups()))
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -17,6 +17,7 @@ from openai_responses.items import (
     Item,
     item_type,
     json_digest,
+    move_messages_behind_outputs,
     tool_name,
 )
 from openai_responses.json_input import as_list, value_at
@@ -357,6 +358,26 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind} & APPENDED)
 
 
+@dataclass(frozen=True, slots=True)
+class MoveMessages(RequestRepair):
+    """Messages between calls and their outputs stand behind the outputs.
+
+    Recorded at DeepSeek: there an output has to follow the calls at once.
+    """
+
+    @property
+    def message(self) -> str:
+        """What the person is told who waits."""
+        return (
+            "The model's server does not take text between a tool call and its result: "
+            "sending the text behind it."
+        )
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """Return the body with its items in the other order."""
+        return {**payload, "input": move_messages_behind_outputs(payload["input"])}
+
+
 def repair_request(
     payload: dict[str, Any], repairs: Sequence[Repair]
 ) -> dict[str, Any]:
@@ -374,8 +395,11 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
     """Return what is sent for a body before its repairs, with the names of its items.
 
     What is lowered is lowered first: tools of an item are then left out like others.
+    Items are moved before they get names, so that a name stays with its item.
     """
     lowered = lower_payload(payload, lowered_kinds(repairs))
+    if MoveMessages() in repairs:
+        lowered = MoveMessages().apply(lowered)
     rows = name_items(lowered["input"], repairs)
     lowered["input"] = [row.item for row in rows]
     repaired = _apply_all(lowered, repairs)

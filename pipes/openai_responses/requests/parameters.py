@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS

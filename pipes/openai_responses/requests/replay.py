@@ -23,7 +23,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,

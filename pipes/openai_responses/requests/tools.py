@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     ADDED_TOOLS,

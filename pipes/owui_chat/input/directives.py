@@ -10,7 +10,7 @@ because the new one replaces it. A wish in a person's own words is left to the m
 
 from collections.abc import Sequence
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
 from owui_chat.messages import ChatPart, UserMessage, user_messages

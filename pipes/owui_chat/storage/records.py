@@ -26,7 +26,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.items import (
     Item,
     content_parts,

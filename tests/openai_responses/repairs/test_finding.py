@@ -18,7 +18,7 @@ from openai_responses.repairs.chat_repairs import (
     item_names,
 )
 from openai_responses.repairs.finding import MAX_REPAIRS, Trial, find_repair
-from openai_responses.repairs.refusal import named_subject
+from openai_responses.repairs.refusal import OwnTexts, named_subject
 from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutParameter,
@@ -26,6 +26,7 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutTool,
     LeaveOutToolChoice,
     LowerItems,
+    MoveMessages,
     Repair,
 )
 from openai_responses.requests.build import ResponsesRequest
@@ -596,3 +597,34 @@ def test_error_with_a_place_of_its_own_is_no_gateways() -> None:
 def test_other_texts_are_messages(text: str) -> None:
     """Whatever stands in them."""
     assert read_api_error({"error": {"message": text}}).message == text
+
+
+def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
+    """Whoever writes it would fill what `re` keeps for all."""
+    texts = OwnTexts({"input": [{"text": "param: reasoning.summary"}]})
+
+    assert texts.could_say_parameter("reasoning.summary")
+    assert not texts.could_say_parameter("reasoning.effort")
+    assert texts.could_say_parameter("x" * 201)
+
+
+def test_text_between_calls_and_outputs_moves_behind_them() -> None:
+    """Recorded at DeepSeek, whose code and missing `param` name nothing."""
+    kind = "invalid_request_error"
+    error = ApiError(kind, kind, message="No tool output found for tool call call-a.")
+    calls: list[Item] = [
+        {"type": "function_call", "call_id": name, "name": "f", "arguments": "{}"}
+        for name in ("call-a", "call-b")
+    ]
+    outputs: list[Item] = [
+        {"type": "function_call_output", "call_id": name, "output": "x"}
+        for name in ("call-a", "call-b")
+    ]
+    items = [USER, calls[0], ANSWER, calls[1], *outputs, USER]
+    moved = [USER, *calls, *outputs, ANSWER, USER]
+    again = asking(input=items, repairs=(MoveMessages(),))
+
+    assert repair_of(error, input=items) == MoveMessages()
+    assert again.payload()["input"] == moved
+    assert [row.item for row in again.sent().items] == moved
+    assert not isinstance(repair_of(error, input=moved), MoveMessages)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openai_responses.clock import hex_digest
+from openai_responses.digest import hex_digest
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.turns import append_turns, read_turn, record_turn
 

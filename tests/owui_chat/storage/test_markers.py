@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from openai_responses.clock import new_ulid
+from openai_responses.ulid import new_ulid
 from owui_chat.storage.markers import (
     MarkedText,
     format_marker,

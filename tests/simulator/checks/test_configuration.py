@@ -263,17 +263,18 @@ async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) 
     first = await client.ask(items, model=LAST, **managed)
     output = bare(first.body["output"])
     kinds = [item["type"] for item in output]
-    before = items if keeps_all else []
+    before = [*items, *output[:2]] if keeps_all else []
+    kept = output[2:]
     asked = {"role": "user", "content": "sim:tool"}
     choice = {"tool_choice": allowed(function())}
-    heard = await client.ask([*before, *output, asked], model=LAST, **managed, **choice)
+    heard = await client.ask([*before, *kept, asked], model=LAST, **managed, **choice)
     again = client.body(
-        [*before, *output, added(function()), asked], model=LAST, **managed
+        [*before, *kept, added(function()), asked], model=LAST, **managed
     )
 
-    assert kinds == ["compaction", "configuration_update", "reasoning", "message"]
+    assert kinds == ["reasoning", "message", "compaction", "configuration_update"]
     text = {"format": {"type": "text"}}
-    assert output[1] == update("high") | {"text": text}
+    assert output[3] == update("high") | {"text": text}
     assert heard.body["reasoning"]["effort"] == "high"
     assert heard.body["output"][-1]["name"] == "look_up"
     assert heard.body["input_transformations"] == []

@@ -26,16 +26,20 @@ def sent_back(items: list[Any]) -> list[Any]:
     ]
 
 
-async def test_long_input_is_compacted_first(client: Any) -> None:
-    """An item in front of all others, with events of its own."""
+async def test_long_input_is_compacted_at_the_end(client: Any) -> None:
+    """An item behind all others, as in all recordings, with events of its own."""
     heard = await client.stream([LONG], **managed())
 
     output = heard.events[-1]["response"]["output"]
-    assert [item["type"] for item in output] == ["compaction", "reasoning", "message"]
-    assert output[0]["id"].startswith("cmp_")
-    assert set(output[0]) == {"id", "type", "encrypted_content"}
+    assert [item["type"] for item in output] == ["reasoning", "message", "compaction"]
+    assert output[2]["id"].startswith("cmp_")
+    assert set(output[2]) == {"id", "type", "encrypted_content"}
     kinds = [event["type"] for event in heard.events]
-    assert kinds.index("response.compaction.compacting") == 3
+    assert kinds[-4:-1] == [
+        "response.output_item.added",
+        "response.compaction.compacting",
+        "response.output_item.done",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -62,21 +66,26 @@ async def test_what_came_before_is_read_no_more(
 ) -> None:
     """Whether it is still sent or not; the reasoning behind it stays readable."""
     first = await client.ask([LONG], model=model, **managed())
-    output = sent_back(first.body["output"])
+    *answer, compaction = sent_back(first.body["output"])
+    before = [LONG, *answer, compaction] if keeps_all else [compaction]
 
-    before = [LONG] if keeps_all else []
-    heard = await client.ask([*before, *output, MORE], model=model, **managed())
+    second = await client.ask([*before, MORE], model=model, **managed())
+    later = [*before, MORE, *sent_back(second.body["output"]), MORE]
+    third = await client.ask(later, model=model, **managed())
 
-    assert "I was given 1 reasoning item back" in heard.text
-    assert heard.body.get("input_transformations", []) == []
-    assert heard.body["usage"]["input_tokens"] < 1000
-    assert [item["type"] for item in heard.body["output"]] == ["reasoning", "message"]
+    assert "I was given 0 reasoning items back" in second.text
+    assert "I was given 1 reasoning item back" in third.text
+    for heard in (second, third):
+        assert heard.body.get("input_transformations", []) == []
+        assert heard.body["usage"]["input_tokens"] < 1000
+        kinds = [item["type"] for item in heard.body["output"]]
+        assert kinds == ["reasoning", "message"]
 
 
 async def test_compaction_of_another_organisation_is_refused(client: Any) -> None:
     """It is sealed as reasoning is."""
     first = await client.ask([LONG], **managed())
-    output = sent_back(first.body["output"])[:1]
+    output = sent_back(first.body["output"])[-1:]
 
     heard = await client.post(client.body([*output, MORE]), "sk-simulator-2")
 

@@ -27,6 +27,10 @@ OUTPUTS = {"function_call", "custom_tool_call"}
 STRANGERS = {"keepalive", "response.aura.delta", "response.rate_limits.updated"}
 TERMINAL = {"response.completed", "response.failed", "response.incomplete", "error"}
 UNFINISHED = {"cut", "drop", "stall", "tool-cut", "remark-cut"}
+REFUSED_TWICE = {"misaligned", "cyber-failed", "too-large", "late-reason"}
+"""Refused streams: `error` and `response.failed` (recorded)."""
+NEWER_THAN_THE_PACKAGE = {"misaligned", "cyber-failed"}
+"""Errors with a field or a code that the package's types do not have yet."""
 STREAMED = [
     one
     for one in ALL_SCENARIOS
@@ -67,7 +71,9 @@ async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
     return streams
 
 
-@pytest.mark.parametrize("name", [one.name for one in STREAMED])
+@pytest.mark.parametrize(
+    "name", [one.name for one in STREAMED if one.name not in NEWER_THAN_THE_PACKAGE]
+)
 async def test_every_event_has_the_type_of_the_package(client: Any, name: str) -> None:
     """The events of a scenario validate, with no field that the class lacks."""
     streams = await run_of(client, name)
@@ -84,7 +90,8 @@ async def test_every_stream_is_numbered_and_ends_once(client: Any, name: str) ->
         types = [event["type"] for event in events]
 
         assert [one["sequence_number"] for one in events] == list(range(len(events)))
-        assert sum(one in TERMINAL for one in types) == (name not in UNFINISHED)
+        expected = 2 if name in REFUSED_TWICE else int(name not in UNFINISHED)
+        assert sum(one in TERMINAL for one in types) == expected
         assert types[-1] in TERMINAL or name in UNFINISHED
         if name != "error-first":
             assert types[:2] == ["response.created", "response.in_progress"]
@@ -106,7 +113,9 @@ async def test_a_field_that_no_class_knows_is_found() -> None:
 async def test_every_json_answer_is_a_response(client: Any) -> None:
     """Without a stream the answer is the Response of the last event."""
     for one in STREAMED:
-        if one.name.startswith("error") or one.name == "cut":
+        is_error = one.name.startswith("error") or one.name == "late-reason"
+        has_no_response = is_error or one.name == "cut"
+        if has_no_response or one.name in NEWER_THAN_THE_PACKAGE:
             continue
         heard = await client.ask(f"sim:{one.name}", reasoning={"summary": "auto"})
 

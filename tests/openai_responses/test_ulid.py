@@ -1,0 +1,36 @@
+"""Our ids are ULIDs as another implementation reads and writes them."""
+
+import time
+
+import ulid
+
+from openai_responses.ulid import new_ulid
+
+
+def test_other_implementation_reads_ours() -> None:
+    """It finds the same number in each, and writes the same text."""
+    for text in (new_ulid() for _ in range(1000)):
+        assert len(text) == 26
+        assert str(ulid.from_int(int(ulid.parse(text)))) == text
+
+
+def test_order_is_that_of_time() -> None:
+    """Ids sort as texts like their times, then like their random bits."""
+    ids = [new_ulid() for _ in range(1000)]
+    assert sorted(ids) == sorted(ids, key=lambda text: int(ulid.parse(text)))
+
+
+def test_random_bits_are_all_used() -> None:
+    """Each of the 80 is set in some id and clear in another."""
+    found = [ulid.parse(new_ulid()).randomness().int for _ in range(1000)]
+    for place in range(80):
+        assert {number >> place & 1 for number in found} == {0, 1}
+
+
+def test_fresh_ids() -> None:
+    """They hold the present time, and differ."""
+    before = time.time_ns() // 1_000_000
+    ids = {new_ulid() for _ in range(1000)}
+    after = time.time_ns() // 1_000_000
+    assert len(ids) == 1000
+    assert all(before <= ulid.parse(i).timestamp().int <= after for i in ids)
