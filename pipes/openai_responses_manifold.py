@@ -1445,18 +1445,24 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     """Say of each item whether it is one of a pair of a call and its output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
-    calls only the place is known, not the name.
+    calls only the place is known, not the name. A call that was stopped gets no output:
+    some servers give its id again to a call of the next turn, which counts instead.
     """
     has_pair = [False] * len(items)
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    turn_start = 0
     for index, item in enumerate(items):
+        if item.get("role") == "user":
+            turn_start = index
         call_id = item.get("call_id")
         if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            if item.get("name"):
-                waiting.setdefault(call_id, index)
+            earlier = waiting.get(call_id)
+            is_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (is_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         call_index = waiting.get(call_id)
         if call_index is None:
@@ -3161,7 +3167,7 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
 
 def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
+        raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
@@ -3414,7 +3420,8 @@ class Refusal:
         match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
-        list_name, number = match[1], int(match[2])
+        list_name = match[1]
+        number = int(match[2])
         rows = as_list(self.sent.payload.get(list_name))
         if number >= len(rows):
             return None
@@ -3843,25 +3850,26 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for repair in own:
         out |= repair.left_out(chat)
         text |= repair.as_text(chat)
-    told_calls = {
-        row.item.get("call_id")
-        for row in chat.rows
-        if row.name in out and is_paired(row.item)
-    }
     rows: list[NamedItem] = []
+    told_calls = _calls_left_out(chat.rows, out)
     for row in chat.rows:
-        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
-        is_out = row.name in out and not is_from_people(row.item)
-        if is_told or is_out:
+        if is_paired(row.item) and row.item.get("call_id") in told_calls:
             _drop_last_reasoning_rows(rows)
-        if is_told:
             rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in text and not is_out and _has_plain_form(row.item):
+        elif row.name in out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(rows)
+        elif row.name in text and _has_plain_form(row.item):
             rows.append(row._replace(item=plain_item(row.item)))
-        elif not is_out:
+        else:
             rows.append(row)
     kept = {id(item) for item in drop_orphans([row.item for row in rows])}
     return [row for row in rows if id(row.item) in kept]
+
+
+def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
+    """Return the ids of the calls of which a part is left out: words stay of both."""
+    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
+    return {item.get("call_id") for item in lost}
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -4467,8 +4475,7 @@ def may_be_repaired(failure: Failure) -> bool:
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
     """Return what to try after a refusal of `sent`; None if nothing may help.
 
-    `done` is how many repairs the same response has cost. A 404 that names nothing is
-    about the address.
+    `done` is how many repairs the same response has cost.
     """
     if not may_be_repaired(failure):
         return None
@@ -4504,7 +4511,12 @@ def _may_want_plain_words(failure: Failure) -> bool:
     """Say whether other words may be accepted; the server may as well be in trouble."""
     if failure.status is None or is_transient(failure):
         return False
-    return failure.status != 404 or failure.error.names_a_place
+    error = failure.error
+    if failure.status != 404 or error.names_a_place:
+        return True
+    # Else it is about the address or the model, unless the API itself says otherwise.
+    is_of_the_api = error.type == "invalid_request_error"
+    return is_of_the_api and "model" not in error.message.lower()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7059,7 +7071,7 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
             raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
@@ -8061,7 +8073,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
@@ -9555,12 +9567,12 @@ class RemoteServers(NamedTuple):
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object.
 
-    A number or nesting without an end is no JSON, either.
+    A number or nesting without an end is not JSON either.
     """
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is no JSON"
+        what = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
             what += f" (line {error.lineno}, column {error.colno})"
         return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
@@ -9612,7 +9624,7 @@ def _server_error(
     row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
     for key, (form, expected) in _SERVER_FIELDS.items():
@@ -13228,7 +13240,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     The page hides the lines before it until somebody opens them: it counts the notes.
     A phone shows about 40 characters, so the remark is the last.
     """
-    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))

@@ -343,25 +343,26 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for repair in own:
         out |= repair.left_out(chat)
         text |= repair.as_text(chat)
-    told_calls = {
-        row.item.get("call_id")
-        for row in chat.rows
-        if row.name in out and is_paired(row.item)
-    }
     rows: list[NamedItem] = []
+    told_calls = _calls_left_out(chat.rows, out)
     for row in chat.rows:
-        is_told = is_paired(row.item) and row.item.get("call_id") in told_calls
-        is_out = row.name in out and not is_from_people(row.item)
-        if is_told or is_out:
+        if is_paired(row.item) and row.item.get("call_id") in told_calls:
             _drop_last_reasoning_rows(rows)
-        if is_told:
             rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in text and not is_out and _has_plain_form(row.item):
+        elif row.name in out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(rows)
+        elif row.name in text and _has_plain_form(row.item):
             rows.append(row._replace(item=plain_item(row.item)))
-        elif not is_out:
+        else:
             rows.append(row)
     kept = {id(item) for item in drop_orphans([row.item for row in rows])}
     return [row for row in rows if id(row.item) in kept]
+
+
+def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
+    """Return the ids of the calls of which a part is left out: words stay of both."""
+    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
+    return {item.get("call_id") for item in lost}
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:

@@ -246,7 +246,8 @@ class Refusal:
         match = _NAMED_PLACE.fullmatch(self._param) or self._place_in_words()
         if match is None:
             return None
-        list_name, number = match[1], int(match[2])
+        list_name = match[1]
+        number = int(match[2])
         rows = as_list(self.sent.payload.get(list_name))
         if number >= len(rows):
             return None
