@@ -62,12 +62,6 @@ EXPLANATIONS = (
         (831, 833, 938, 990),
     ),
     Explanation(
-        "The stream ends with `error` and then `response.failed`; ours is over with the "
-        "first of them.",
-        ("decoder: status",),
-        (819, 820),
-    ),
-    Explanation(
         "The API's own deltas of the summary are not those of the finished item. Chunks "
         "of Chat Completions cannot take back what they said.",
         ("pipe, page: deltas", "pipe, plain: thoughts"),
