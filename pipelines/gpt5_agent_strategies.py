@@ -617,18 +617,24 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     """Say of each item whether it is one of a pair of a call and its output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
-    calls only the place is known, not the name.
+    calls only the place is known, not the name. A call that was stopped gets no output:
+    some servers give its id again to a call of the next turn, which counts instead.
     """
     has_pair = [False] * len(items)
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    turn_start = 0
     for index, item in enumerate(items):
+        if item.get("role") == "user":
+            turn_start = index
         call_id = item.get("call_id")
         if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            if item.get("name"):
-                waiting.setdefault(call_id, index)
+            earlier = waiting.get(call_id)
+            is_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (is_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         call_index = waiting.get(call_id)
         if call_index is None:
@@ -3145,7 +3151,7 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
 
 def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
+        raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
@@ -4453,8 +4459,7 @@ def may_be_repaired(failure: Failure) -> bool:
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
     """Return what to try after a refusal of `sent`; None if nothing may help.
 
-    `done` is how many repairs the same response has cost. A 404 that names nothing is
-    about the address.
+    `done` is how many repairs the same response has cost.
     """
     if not may_be_repaired(failure):
         return None
@@ -4490,7 +4495,12 @@ def _may_want_plain_words(failure: Failure) -> bool:
     """Say whether other words may be accepted; the server may as well be in trouble."""
     if failure.status is None or is_transient(failure):
         return False
-    return failure.status != 404 or failure.error.names_a_place
+    error = failure.error
+    if failure.status != 404 or error.names_a_place:
+        return True
+    # Else it is about the address or the model, unless the API itself says otherwise.
+    is_of_the_api = error.type == "invalid_request_error"
+    return is_of_the_api and "model" not in error.message.lower()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -6161,6 +6171,12 @@ def _read_format(name: str, value: object) -> dict[str, Any]:
 
 
 def _schema_fields(name: str, value: object) -> dict[str, Any]:
+    """Return the fields of a `json_schema` format.
+
+    `strict` is always among them: the Responses API makes a schema that does not say it
+    strict, and each of its properties required, while Chat Completions does not
+    (recorded: 8 of 8).
+    """
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         why = 'json_schema has to be a JSON object with the schema under "schema"'
@@ -6169,8 +6185,8 @@ def _schema_fields(name: str, value: object) -> dict[str, Any]:
     fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
-    if read.get("strict") is not None:
-        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    strict = read.get("strict")
+    fields["strict"] = strict is not None and read_bool("json_schema.strict", strict)
     return fields
 
 
@@ -7138,7 +7154,7 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
             raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 
@@ -8716,7 +8732,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
@@ -12751,7 +12767,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     The page hides the lines before it until somebody opens them: it counts the notes.
     A phone shows about 40 characters, so the remark is the last.
     """
-    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))

@@ -2,13 +2,16 @@
 
     scripts/recordings                   everything; a table of what differs
     scripts/recordings --show GROUP      the rows of one group, with their details
-    scripts/recordings --only requests   the simulator's rules alone (or: streams)
+    scripts/recordings --only requests   the simulator's rules alone (or: streams, pipe)
 
-Each recorded stream is replayed whole and in pieces through the decoder, and through
-the built pipe. Text, reasoning, calls, sources, usage and ending have to be those of
-the recording's own final object. Each recorded request is given to the simulator's
-rules: what was accepted has to be accepted, what was refused has to be refused with the
-same status, code and param.
+Each recorded stream is replayed whole and in pieces through the decoder. Streams and
+JSON answers are replayed through the built pipe, to a page and to a plain client. Text,
+reasoning, calls, sources, usage and ending have to be those of the recording's own final
+object, and what grew in front of a person has to be what ended. Each recorded request is
+given to the simulator's rules: what was accepted has to be accepted, what was refused
+has to be refused with the same status, code and param.
+
+Differences whose reason is known (`recorded/explained.py`) are counted apart.
 
 The recordings are no part of the project: they lie beside the checkout, in
 `../shared/recordings/responses.jsonl.gz`. Without them there is nothing to do.
@@ -18,13 +21,14 @@ import argparse
 import asyncio
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("pipes", "tests", "scripts")]
 
-from recorded.pipe_replay import replay_through_pipe  # noqa: E402 - the path first
+from recorded.explained import split_explained  # noqa: E402 - the path first
+from recorded.pipe_replay import replay_through_pipe  # noqa: E402
 from recorded.requests import compare_requests  # noqa: E402
 from recorded.rows import Difference, read_recordings  # noqa: E402
 from recorded.streams import compare_streams  # noqa: E402
@@ -34,7 +38,7 @@ MAX_SHOWN_CHARACTERS = 600
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare everything that is asked for; 0, also where something differs."""
+    """Compare what is asked for; 1 if something differs without an explanation."""
     parser = argparse.ArgumentParser(description="Run against recorded exchanges.")
     parser.add_argument("--only", choices=["streams", "pipe", "requests"])
     parser.add_argument("--show", default="", help="a group, with all of its rows")
@@ -52,8 +56,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         differences += asyncio.run(replay_through_pipe(recordings))
     if options.only in (None, "requests"):
         differences += compare_requests(recordings)
-    print_differences(differences, options.show)
-    return 0
+    unexplained, explained = split_explained(differences)
+    if options.show:
+        print_differences(differences, options.show)
+    else:
+        print_explained(explained)
+        print_differences(unexplained, "")
+    return 1 if unexplained else 0
+
+
+def print_explained(explained: Mapping[str, Sequence[Difference]]) -> None:
+    """Print how many differences have each reason, and in how many recordings."""
+    print("\nexplained differences")
+    for reason, rows in explained.items():
+        recordings = {row.recording.number for row in rows}
+        print(f"{len(rows):5}  in {len(recordings)} recordings: {reason}")
 
 
 def print_differences(differences: Iterable[Difference], shown: str) -> None:
@@ -62,7 +79,7 @@ def print_differences(differences: Iterable[Difference], shown: str) -> None:
     for difference in differences:
         groups[difference.group].append(difference)
     total = sum(map(len, groups.values()))
-    print(f"\n{total} differences in {len(groups)} groups")
+    print(f"\n{total} {'' if shown else 'unexplained '}differences")
     for group, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
         is_shown = bool(shown) and shown in group
         print(f"{len(rows):5}  {group}")

@@ -14,10 +14,27 @@ EVENT_CLASSES: dict[str, type[BaseModel]] = {
 }
 
 
+RECORDED_FIELDS = frozenset(
+    {
+        "response.billing",
+        "response.frequency_penalty",
+        "response.presence_penalty",
+        "response.store",
+        "custom_tool_call.status",
+    }
+)
+"""Fields of recorded answers that no class of openai 3.54.0 knows."""
+
+
 def unknown_fields(value: Any, path: str = "") -> list[str]:
     """List the fields of a parsed object that its class does not know."""
     if isinstance(value, BaseModel):
-        extra = [f"{path}.{name}" for name in value.model_extra or {}]
+        owner = getattr(value, "object", None) or getattr(value, "type", None)
+        extra = [
+            f"{path}.{name}"
+            for name in value.model_extra or {}
+            if f"{owner}.{name}" not in RECORDED_FIELDS
+        ]
         fields = {name: getattr(value, name) for name in type(value).model_fields}
         return extra + unknown_fields(fields, path)
     if isinstance(value, dict):

@@ -301,18 +301,24 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     """Say of each item whether it is one of a pair of a call and its output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
-    calls only the place is known, not the name.
+    calls only the place is known, not the name. A call that was stopped gets no output:
+    some servers give its id again to a call of the next turn, which counts instead.
     """
     has_pair = [False] * len(items)
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
+    turn_start = 0
     for index, item in enumerate(items):
+        if item.get("role") == "user":
+            turn_start = index
         call_id = item.get("call_id")
         if not isinstance(call_id, str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            if item.get("name"):
-                waiting.setdefault(call_id, index)
+            earlier = waiting.get(call_id)
+            is_stopped = earlier is not None and earlier < turn_start
+            if item.get("name") and (is_stopped or call_id not in waiting):
+                waiting[call_id] = index
             continue
         call_index = waiting.get(call_id)
         if call_index is None:

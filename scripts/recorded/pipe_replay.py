@@ -1,98 +1,152 @@
-"""Recorded streams through the built pipe, as a temporary chat of Open WebUI."""
+"""Recorded answers through the built pipe: to a page, to a plain client, as JSON."""
 
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from aiohttp import web
 
 from bench.host import open_pipe
 from bench.servers import Address
-from recorded.answers import (
-    AnswerFacts,
-    describe_difference,
-    facts_of_items,
-    facts_of_response,
-)
+from recorded.answers import describe_difference
 from recorded.rows import Difference, Recording
+from recorded.shown import (
+    Chunk,
+    ShownAnswer,
+    expected_answer,
+    find_doubled_text,
+    read_native,
+    read_plain,
+)
 from upstream import Upstream, started
 
 Json = dict[str, Any]
 CHUNK_BYTES = 997
-NATIVE: Json = {
-    "__user__": {"id": "user-1", "name": "Ada", "role": "user"},
-    "__metadata__": {
-        "chat_id": "temporary:s-1",
-        "message_id": "m-1",
-        "session_id": "s-1",
-    },
+USER: Json = {"id": "user-1", "name": "Ada", "role": "user"}
+PAGE: Json = {"chat_id": "temporary:s-1", "message_id": "m-1", "session_id": "s-1"}
+QUESTION: Json = {
+    "model": "recorded.gpt-5.2",
+    "stream": True,
+    "messages": [{"role": "user", "content": "Hi"}],
 }
-SHOWN_FACTS = ("text", "refusal", "summaries")
+WAITING_TYPES = (
+    "function_call",
+    "custom_tool_call",
+    "mcp_approval_request",
+    "local_shell_call",
+    "shell_call",
+    "apply_patch_call",
+    "computer_call",
+)
+"""Items that somebody has to answer: a replay has nobody, so they are left out."""
+
+
+class ReplayWay(NamedTuple):
+    """One way to ask the pipe, and to read what it shows."""
+
+    name: str
+    metadata: Json
+    reads_streams: bool
+    """Whether it gets recorded streams; otherwise recorded JSON answers."""
+    read: Callable[[Sequence[Chunk]], ShownAnswer]
+    between: str
+    """What stands between the texts of two messages."""
+
+
+WAYS = (
+    ReplayWay("page", PAGE, True, read_native, ""),
+    ReplayWay("plain", {}, True, read_plain, "\n\n"),
+    ReplayWay("page from JSON", PAGE, False, read_native, ""),
+    ReplayWay("plain from JSON", {}, False, read_plain, "\n\n"),
+)
 
 
 async def replay_through_pipe(recordings: Iterable[Recording]) -> list[Difference]:
-    """Return where the page would show something else than the final object says.
+    """Return where something else is shown than the final object says.
 
-    Streams that call functions are left to the decoder: there is nobody to run them.
+    Answers that somebody has to go on with are left to the decoder.
     """
     logging.disable(logging.CRITICAL)
-    streams = [row for row in recordings if _is_replayable(row)]
-    waiting = list(streams)
+    rows = [row for row in recordings if _is_replayable(row)]
+    differences: list[Difference] = []
+    upstream_row = _UpstreamRow()
+    async with (
+        Upstream(upstream_row.answer) as upstream,
+        open_pipe(Address(upstream.base_url, "sk-recorded")) as pipe,
+    ):
+        for way in WAYS:
+            pipe.valves.ENABLE_STREAM = way.reads_streams
+            chosen = [row for row in rows if row.is_stream == way.reads_streams]
+            for row in chosen:
+                upstream_row.recording = row
+                differences += await _compare(pipe, row, way)
+            print(f"pipe, {way.name}: {len(chosen)} compared")
+    return differences
 
-    async def answer(request: Any) -> Any:
+
+class _UpstreamRow:
+    """A server that answers with one recording after the other."""
+
+    recording: Recording
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Send the recording, a stream in chunks that end inside of characters."""
+        body = self.recording.body.encode()
+        if not self.recording.is_stream:
+            return web.Response(body=body, content_type="application/json")
         stream = await started(request)
-        body = waiting[0].body.encode()
         for start in range(0, len(body), CHUNK_BYTES):
             await stream.write(body[start : start + CHUNK_BYTES])
         return stream
 
-    differences: list[Difference] = []
-    async with (
-        Upstream(answer) as upstream,
-        open_pipe(Address(upstream.base_url, "sk-recorded")) as pipe,
-    ):
-        while waiting:
-            differences += await _compare(pipe, waiting[0])
-            waiting.pop(0)
-    print(f"pipe: {len(streams)} compared")
-    return differences
-
 
 def _is_replayable(recording: Recording) -> bool:
-    if not recording.is_stream or not recording.final or recording.status >= 400:
+    if not recording.final or recording.status >= 400:
         return False
-    return not facts_of_response(recording.final).calls
+    output = recording.final.get("output") or []
+    return not any(_is_waiting(item) for item in output)
 
 
-async def _compare(pipe: Any, recording: Recording) -> list[Difference]:
-    body = {
-        "model": "recorded.gpt-5.2",
-        "stream": True,
-        "messages": [{"role": "user", "content": "Hi"}],
-    }
-    chunks = [chunk async for chunk in await pipe.pipe(body, **NATIVE)]
+def _is_waiting(item: Json) -> bool:
+    searches_here = (
+        item["type"] == "tool_search_call" and item.get("execution") == "client"
+    )
+    return searches_here or item["type"] in WAITING_TYPES
+
+
+async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Difference]:
     assert recording.final
-    theirs = facts_of_response(recording.final)
-    ours = _shown(chunks)
-    rows = []
-    for name in SHOWN_FACTS:
-        own = getattr(ours, name)
-        recorded = getattr(theirs, name)
-        if name == "text" and theirs.sources:
-            continue  # citations are shown as numbers
-        if own.strip() != recorded.strip():
-            detail = describe_difference(recorded, own)
-            rows.append(Difference(f"pipe: {name}", recording, detail))
-    failed = [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
-    if bool(failed) != (theirs.status != "completed"):
-        detail = f"recorded {theirs.status}, shown {failed}"
-        rows.append(Difference("pipe: ending", recording, detail))
-    return rows
+    asked = await pipe.pipe(QUESTION, __user__=USER, __metadata__=way.metadata)
+    chunks = [chunk async for chunk in asked]
+    expected = expected_answer(recording.final.get("output") or [], way.between)
+    shown = way.read(chunks)
+    rows: list[tuple[str, str]] = []
+    # Citations are shown as numbers.
+    if not _has_citations(recording) and shown.text != expected.text:
+        rows.append(("text", describe_difference(expected.text, shown.text)))
+    if shown.thoughts != expected.thoughts:
+        detail = describe_difference(expected.thoughts, shown.thoughts)
+        rows.append(("thoughts", detail))
+    status = recording.final.get("status")
+    if bool(shown.failure) != (status != "completed"):
+        rows.append(("ending", f"recorded {status}, shown {shown.failure!r}"))
+    if way.metadata and (doubled := find_doubled_text(chunks)):
+        rows.append(("deltas are not the text", doubled))
+    return [
+        Difference(f"pipe, {way.name}: {name}", recording, detail)
+        for name, detail in rows
+    ]
 
 
-def _shown(chunks: list[Json]) -> AnswerFacts:
-    """Return what the page shows at the end: the last form of each finished item."""
-    finished: dict[int, Json] = {}
-    for chunk in chunks:
-        if chunk.get("type") == "response.output_item.done":
-            finished[chunk["output_index"]] = chunk["item"]
-    items = [finished[index] for index in sorted(finished)]
-    return facts_of_items(items, None, "")
+def _has_citations(recording: Recording) -> bool:
+    assert recording.final
+    messages = [
+        item
+        for item in recording.final.get("output") or []
+        if item["type"] == "message"
+    ]
+    return any(
+        part.get("annotations")
+        for item in messages
+        for part in item.get("content") or []
+    )

@@ -1,7 +1,7 @@
 """API keys with their accounts, and profiles: how strict the simulator is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simulator.refusals import refuse_missing_key, refuse_wrong_key
 from simulator.wire.servers import RETELLINGS
@@ -45,6 +45,20 @@ def find_account(headers: Mapping[str, str]) -> Account:
     return ACCOUNTS[key]
 
 
+OPENAI_LIMITS = {
+    "x-ratelimit-limit-requests": "5000",
+    "x-ratelimit-remaining-requests": "4999",
+    "x-ratelimit-reset-requests": "12ms",
+}
+AZURE_LIMITS = {
+    "x-ratelimit-limit-requests": "250",
+    "x-ratelimit-remaining-requests": "249",
+    "x-ratelimit-reset-requests": "0",
+    "x-ratelimit-renewalperiod-requests": "60",
+}
+"""Recorded of a resource of Azure."""
+
+
 @dataclass(frozen=True)
 class Profile:
     """One kind of endpoint: which of the optional refusals it makes."""
@@ -59,7 +73,8 @@ class Profile:
     accepts_appended_settings: bool = True
     """Whether `configuration_update` and `additional_tools` are known. Of Azure and
     other servers it is unproven: assumed not."""
-    names_rate_limits: bool = True
+    rate_limits: Mapping[str, str] = field(default_factory=OPENAI_LIMITS.copy)
+    """The headers about requests a minute."""
 
 
 PROFILES: Mapping[str, Profile] = {
@@ -75,10 +90,10 @@ PROFILES: Mapping[str, Profile] = {
         Profile(
             "azure",
             "Azure v1: no status on reasoning, no context_management, no appended "
-            "settings, rate limits -1",
+            "settings",
             accepts_context_management=False,
             accepts_appended_settings=False,
-            names_rate_limits=False,
+            rate_limits=AZURE_LIMITS,
         ),
         Profile(
             "unverified",

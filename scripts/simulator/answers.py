@@ -53,6 +53,8 @@ from simulator.wire.response import (
 
 Body = Mapping[str, Any]
 Event = dict[str, Any]
+MODEL_OF_PROMPTS = "gpt-4o-mini"
+"""The model of every stored prompt; that of the recorded ones."""
 PATTERN_FAILURE = end_with_error_event(
     "server_error",
     "An error occurred while processing your request. You can retry your request, or "
@@ -254,7 +256,7 @@ class _ScenarioChoice:
 def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Replay]:
     """Return what a body asks or raise the first refusal it deserves."""
     check_body(body)
-    model = find_model(body["model"])
+    model = find_model(body.get("model", MODEL_OF_PROMPTS))
     if not asker.account.may_use(model.id):
         raise refuse_forbidden_model(asker.account.project, model.id)
     check_limits(body, model)

@@ -12,6 +12,7 @@ from typing import Any
 
 from simulator.models import ModelFacts
 from simulator.sealing import ForeignSeal, unseal_content
+from simulator.strictness import settle_format, settle_tool
 
 Body = Mapping[str, Any]
 Item = Mapping[str, Any]
@@ -95,11 +96,12 @@ def read_configuration(body: Body, model: ModelFacts) -> Configuration:
     for update in updates:
         effort = (update.get("reasoning") or {}).get("effort") or effort
         format = (update.get("text") or {}).get("format") or format
+    appended = [tool for _, tools in list_appended(items) for tool in tools]
     return Configuration(
         effort=effort or model.default_effort,
-        format=format,
-        declared=tuple(body.get("tools") or ()),
-        appended=tuple(tool for _, tools in list_appended(items) for tool in tools),
+        format=settle_format(format),
+        declared=tuple(map(settle_tool, body.get("tools") or ())),
+        appended=tuple(map(settle_tool, appended)),
         choice=body.get("tool_choice"),
         updated=bool(updates),
     )

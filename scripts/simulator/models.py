@@ -80,11 +80,24 @@ class ModelFacts:
         return self.id in PRO_MODE or self.series == (5, 6)
 
     @property
+    def default_retention(self) -> str:
+        """The ``prompt_cache_retention`` in force when none is asked for.
+
+        Recorded, but for gpt-5.1.
+        """
+        return "24h" if self.series >= (5, 2) else "in_memory"
+
+    @property
+    def default_top_p(self) -> float:
+        """The ``top_p`` in force when none is asked for; recorded, but for gpt-5.1."""
+        return 0.98 if self.series >= (5, 2) else 1.0
+
+    @property
     def default_context(self) -> str:
         """The ``reasoning.context`` in force when none or ``auto`` is asked for.
 
-        Source: types, `shared/reasoning.py`: all turns in the 5.6 family, the current
-        turn in earlier ones. That newer ones do as 5.6 is assumed.
+        Recorded: all turns on gpt-5.6 and gpt-6-astra, the current turn on gpt-5 to
+        gpt-5.4. Of the other newer ones it is assumed.
         """
         return "all_turns" if self.series >= (5, 6) else "current_turn"
 

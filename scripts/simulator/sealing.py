@@ -90,7 +90,12 @@ IGNORED_FIELDS = frozenset(
 
 
 def canonicalize_item(item: Item) -> dict[str, Any]:
-    """Return one item without what the model does not read."""
+    """Return one item without what the model does not read.
+
+    All writings of one encrypted content count alike.
+    """
+    if item.get("encrypted_content"):
+        item = {**item, "encrypted_content": rewrite_seal(item["encrypted_content"])}
     if item.get("type", "message") != "message":
         return dict(_readable_value(item))
     spelled = dict(_readable_value(item))
@@ -171,11 +176,14 @@ class ForeignSeal(Exception):
     """Content that this stand-in did not seal, or not in this form."""
 
 
-def seal_content(what: Seal) -> str:
-    """Return the opaque text of a seal, at least 400 characters long."""
+def seal_content(what: Seal, writing: str = "") -> str:
+    """Return the opaque text of a seal, at least 400 characters long.
+
+    The same seal of another ``writing`` is another text, which says the same.
+    """
     fields = {name: value for name, value in asdict(what).items() if value != ()}
     plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
-    nonce = hashlib.sha256(plain).digest()[:16]
+    nonce = hashlib.sha256(writing.encode() + plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
     body = head + _mask_bytes(plain, nonce)
     tag = hmac.digest(KEY, body, "sha256")
@@ -195,6 +203,14 @@ def unseal_content(text: str) -> Seal:
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
     fields = json.loads(plain)
     return Seal(**fields | {"tools": tuple(fields.get("tools", ()))})
+
+
+def rewrite_seal(text: str, writing: str = "") -> str:
+    """Return another writing of encrypted content; content of others stays."""
+    try:
+        return seal_content(unseal_content(text), writing)
+    except ForeignSeal:
+        return text
 
 
 def _mask_bytes(text: bytes, nonce: bytes) -> bytes:

@@ -312,14 +312,12 @@ class Simulator:
 
     def _headers(self, request: web.Request) -> dict[str, str]:
         name = request.headers.get("X-Simulator-Profile", "")
-        named = PROFILES.get(name, self.profile).names_rate_limits
+        profile = PROFILES.get(name, self.profile)
         return {
             "x-request-id": f"req_{len(self.requests):032x}",
             "openai-processing-ms": "12",
             "openai-version": "2020-10-01",
-            "x-ratelimit-limit-requests": "5000" if named else "-1",
-            "x-ratelimit-remaining-requests": "4999" if named else "-1",
-            "x-ratelimit-reset-requests": "12ms" if named else "0",
+            **profile.rate_limits,
         }
 
 

@@ -91,7 +91,8 @@ MIN_COMPACT_THRESHOLD = 1000
 def check_compaction(body: Mapping[str, Any]) -> None:
     """Raise the refusal for a way to manage the context that there is not.
 
-    Source: types of openai 3.54.0; the words and the least threshold are assumed.
+    Source: types of openai 3.54.0; that 1,000 is taken is recorded. That less is not,
+    and in which words, is assumed.
     """
     for index, way in enumerate(body.get("context_management") or []):
         path = f"context_management[{index}]"

@@ -186,5 +186,5 @@ async def test_administrator_reads_which_rule_to_correct(
     ):
         turn = await tab.send(MODEL, "sim:short")
 
-    assert "'get_*:deny', which is no rule" in turn.statuses[-1]["description"]
+    assert "'get_*:deny', which is not a rule" in turn.statuses[-1]["description"]
     assert len(chat_bodies(simulator)) == 1

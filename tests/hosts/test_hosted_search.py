@@ -275,7 +275,7 @@ async def test_a_plain_caller_gets_annotations(
     assert [one.url for one in cited] == [PAGES[0], PAGES[1], PAGES[0], PAGES[2]]
     assert message.content
     for one in cited:
-        assert message.content[one.start_index : one.end_index + 1].endswith(
+        assert message.content[one.start_index : one.end_index].endswith(
             f"]({one.url}))"
         )
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]

@@ -264,7 +264,7 @@ async def test_rule_that_cannot_be_read_is_told_to_administrators(
             told = await other.send(FUNCTION_CALLING, "sim:short")
             again = await other.send(FUNCTION_CALLING, "sim:short")
 
-    sentence = "'get_*:auto', which is no rule"
+    sentence = "'get_*:auto', which is not a rule"
     assert sentence in json.dumps(told.statuses[-1:])
     assert sentence not in json.dumps([*turn.statuses, *again.statuses])
 

@@ -182,7 +182,7 @@ async def test_a_broken_valve_is_told_to_administrators(
 
         assert told.error is silent.error is None
         [line] = lines(await theirs.message(told))
-        assert "it is no JSON (line 1, column 3)" in line
+        assert "it is not JSON (line 1, column 3)" in line
         assert lines(await tab.message(silent)) == []
     offered = [tool for body in chat_bodies(simulator) for tool in body["tools"]]
     assert "mcp" not in [tool["type"] for tool in offered]

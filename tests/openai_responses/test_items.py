@@ -154,6 +154,7 @@ def test_replayed_short_message() -> None:
         ([call("a"), call("b"), USER, output("a"), output("c")], {0, 3}),
         ([output("a"), call("a")], set()),
         ([call("a"), call("a"), output("a"), output("a")], {0, 2}),
+        ([call("a"), USER, {**call("a"), "name": "b"}, output("a")], {2, 3}),
         ([call("a"), output("a", "custom_tool_call_output"), output("a")], {0, 2}),
         ([call("a", "custom_tool_call"), output("a")], set()),
         ([{"type": "function_call", "call_id": None}, {"call_id": ["a"]}], set()),

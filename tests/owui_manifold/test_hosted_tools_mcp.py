@@ -131,7 +131,9 @@ async def test_an_administrator_is_told_what_is_wrong(
     for _ in range(2):
         chunks = await chunks_of(pipe, chat("Hi"), **asking_admin())
         [line] = lines(chunks)
-        assert line.startswith("REMOTE_MCP_SERVERS_JSON: it is no JSON (line 1, column")
+        assert line.startswith(
+            "REMOTE_MCP_SERVERS_JSON: it is not JSON (line 1, column"
+        )
         assert not errors(chunks)
         assert grown(chunks)
 

@@ -108,7 +108,7 @@ async def test_rule_that_cannot_be_read(
 
     [told] = await lines(pipe)
 
-    assert told.startswith("TOOL_APPROVAL holds 'delete_*:ask', which is no rule")
+    assert told.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
     assert "in the valves of this pipe" in told
     assert told in caplog.text
     assert await lines(pipe, USER) == []

@@ -10,6 +10,7 @@ import pytest
 
 import simulator
 from simulator import Simulator
+from simulator.sealing import rewrite_seal
 from simulator.transcripts import build_transcripts, main
 
 PACKAGE = Path(simulator.__file__).parent
@@ -32,11 +33,15 @@ async def test_a_request_is_recorded(client: Any) -> None:
 
 @pytest.mark.asyncio
 async def test_the_final_response_of_a_stream_is_recorded(client: Any) -> None:
-    """The record holds what the last event said."""
+    """The record holds what the last event said, with the seals of the items."""
     heard = await client.stream()
     (record,) = client.simulator.requests
+    final = heard.events[-1]["response"]
+    for item in final["output"]:
+        if item["type"] == "reasoning":
+            item["encrypted_content"] = rewrite_seal(item["encrypted_content"])
 
-    assert record.response == heard.events[-1]["response"]
+    assert record.response == final
     assert record.events_sent == len(heard.events)
 
 

@@ -9,7 +9,7 @@ from openai.types.shared import ResponsesModel
 from picture_sample import PNG, data_url
 from simulator.models import MODELS, is_retired, read_family
 
-SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}, {"top_logprobs": 2}]
+SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}]
 UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
 
 
@@ -112,12 +112,19 @@ async def test_sampling_while_reasoning(
 
 @pytest.mark.asyncio
 async def test_logprobs_while_reasoning(client: Any) -> None:
-    """Log probabilities are sampling too."""
-    error = await rejected(
+    """Log probabilities are sampling too; the words for their number are recorded."""
+    included = await rejected(
         client, "gpt-5.6-sol", include=["message.output_text.logprobs"]
     )
+    numbered = await rejected(client, "gpt-5.6-sol", top_logprobs=2)
 
-    assert error["code"] == "unsupported_parameter"
+    assert included["code"] == "unsupported_parameter"
+    assert numbered == {
+        "message": "logprobs are not supported with reasoning models.",
+        "type": "invalid_request_error",
+        "param": "top_logprobs",
+        "code": "unsupported_parameter",
+    }
 
 
 @pytest.mark.asyncio
@@ -290,7 +297,7 @@ async def test_streams_may_need_a_verified_organisation(client: Any) -> None:
 
 @pytest.mark.asyncio
 async def test_azure_has_no_context_management(client: Any) -> None:
-    """The profile azure refuses context_management and hides rate limits."""
+    """The profile azure refuses context_management; its rate limits are recorded (554)."""
     client.headers = {"X-Simulator-Profile": "azure"}
     error = await rejected(
         client, "gpt-5.2", context_management=[{"type": "compaction"}]
@@ -298,7 +305,7 @@ async def test_azure_has_no_context_management(client: Any) -> None:
     heard = await client.post(client.body())
 
     assert error["param"] == "context_management"
-    assert heard.headers["x-ratelimit-limit-requests"] == "-1"
+    assert heard.headers["x-ratelimit-limit-requests"] == "250"
 
 
 @pytest.mark.asyncio

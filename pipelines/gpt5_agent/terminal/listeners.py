@@ -122,7 +122,7 @@ class HttpListener:
         except (UnicodeDecodeError, LookupError):
             text = ""
         if not text:
-            return web.Response(status=400, text="The body is no text.")
+            return web.Response(status=400, text="The body is not text.")
         task = asyncio.create_task(context.emit_input(text))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -101,7 +101,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]

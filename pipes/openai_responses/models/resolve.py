@@ -288,7 +288,7 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
 
 def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is no JSON object")
+        raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")

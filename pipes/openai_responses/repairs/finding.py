@@ -107,8 +107,7 @@ def may_be_repaired(failure: Failure) -> bool:
 def find_repair(sent: SentRequest, failure: Failure, done: int = 0) -> Trial | None:
     """Return what to try after a refusal of `sent`; None if nothing may help.
 
-    `done` is how many repairs the same response has cost. A 404 that names nothing is
-    about the address.
+    `done` is how many repairs the same response has cost.
     """
     if not may_be_repaired(failure):
         return None
@@ -144,7 +143,12 @@ def _may_want_plain_words(failure: Failure) -> bool:
     """Say whether other words may be accepted; the server may as well be in trouble."""
     if failure.status is None or is_transient(failure):
         return False
-    return failure.status != 404 or failure.error.names_a_place
+    error = failure.error
+    if failure.status != 404 or error.names_a_place:
+        return True
+    # Else it is about the address or the model, unless the API itself says otherwise.
+    is_of_the_api = error.type == "invalid_request_error"
+    return is_of_the_api and "model" not in error.message.lower()
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:

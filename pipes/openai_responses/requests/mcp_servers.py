@@ -72,12 +72,12 @@ class RemoteServers(NamedTuple):
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object.
 
-    A number or nesting without an end is no JSON, either.
+    A number or nesting without an end is not JSON either.
     """
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is no JSON"
+        what = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
             what += f" (line {error.lineno}, column {error.colno})"
         return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
@@ -129,7 +129,7 @@ def _server_error(
     row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
-        return "it is no JSON object"
+        return "it is not a JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
     for key, (form, expected) in _SERVER_FIELDS.items():

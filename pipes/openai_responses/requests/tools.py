@@ -328,7 +328,7 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
             raise InvalidRequest(
-                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which this chat does not have."
             )
 
 

@@ -60,7 +60,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     The page hides the lines before it until somebody opens them: it counts the notes.
     A phone shows about 40 characters, so the remark is the last.
     """
-    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))

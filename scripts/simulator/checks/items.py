@@ -184,20 +184,24 @@ def _check_partner(items: Sequence[Item], index: int, item: Item) -> None:
 def _check_following(
     items: Sequence[Item], index: int, id: str, place: ItemPlace | None
 ) -> None:
+    """Refuse reasoning whose next item is not the one that it led to: rule 1.
+
+    Recorded: a message without an id is not that item, a call without an id is.
+    """
     rest = (item for item in items[index + 1 :] if read_item_type(item) != "reasoning")
     follower = next(rest, None)
-    if place is None:
-        fits = follower is not None and follower.get("role", "assistant") == "assistant"
-    else:
-        follower_place = parse_item_id(follower.get("id") or "") if follower else None
-        fits = (
-            follower_place is not None
-            and follower_place.response == place.response
-            and follower_place.index == place.partner
-        )
-    if not fits:
+    if follower is None or not _may_follow(follower, place):
         raise Refusal(
             f"Item '{id}' of type 'reasoning' was provided without its required "
             "following item.",
             param="input",
         )
+
+
+def _may_follow(follower: Item, place: ItemPlace | None) -> bool:
+    if not follower.get("id"):
+        return read_item_type(follower) in CALL_TYPES
+    found = parse_item_id(follower["id"])
+    if place is None or found is None:
+        return place is None and follower.get("role", "assistant") == "assistant"
+    return (found.response, found.index) == (place.response, place.partner)

@@ -17,7 +17,7 @@ from simulator.refusals import (
 )
 
 Body = Mapping[str, Any]
-SAMPLING_PARAMETERS = ("temperature", "top_p", "top_logprobs")
+SAMPLING_PARAMETERS = ("temperature", "top_p")
 # Of the models that are still served; the words are those of QuantumNous/new-api 1586.
 # Which models these are: jrkropp/open-webui-developer-toolkit 716; of pro it is assumed.
 HOSTED_TOOLS_LACKING = {
@@ -110,13 +110,19 @@ def _refuse_reasoning(body: Body, reasoning: Body) -> None:
 def _refuse_sampling(body: Body, model: ModelFacts) -> None:
     """Refuse sampling; the 6.2 models take the default of 1 (a probe of 2026-11-19).
 
-    Source: guide "Deployment checklist".
+    Source: guide "Deployment checklist"; of `top_logprobs` recorded.
     """
     for name in SAMPLING_PARAMETERS:
         value = body.get(name)
-        is_default = value == 1 and name != "top_logprobs" and model.series >= (6, 2)
+        is_default = value == 1 and model.series >= (6, 2)
         if value is not None and not is_default:
             raise refuse_unsupported_parameter(name)
+    if body.get("top_logprobs") is not None:
+        raise Refusal(
+            "logprobs are not supported with reasoning models.",
+            code="unsupported_parameter",
+            param="top_logprobs",
+        )
     if "message.output_text.logprobs" in (body.get("include") or []):
         raise refuse_unsupported_parameter("include[message.output_text.logprobs]")
 

@@ -1,9 +1,10 @@
 """Whether the calls of an input name the namespace of their tool.
 
-Known: a call of a tool that only an `additional_tools` item has, sent without its
-namespace, is refused (reports: vercel/ai 15193, pi 7709, copilot-cli 4519; vendors:
-pydantic-ai 2.68.0). Assumed: that the namespace of such a tool is its own name; that a
-namespace which no tool has is refused.
+Recorded: calls go back with their tool's name as their namespace if a search found the
+tool, on gpt-5.4 and gpt-5.6, or an `additional_tools` item has it, on gpt-5.6, although
+calls come without one there. Without a namespace the former are refused (reports:
+vercel/ai 15193, pi 7709, copilot-cli 4519; vendors: pydantic-ai 2.68.0). Assumed: that
+the latter are refused like them; that a namespace which no tool has is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,9 @@ Item = Mapping[str, Any]
 
 def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     """Raise the refusal for the first call whose namespace does not fit."""
-    declared = {tool.get("name") for tool in body.get("tools") or []}
+    declared = body.get("tools") or []
+    deferred = {tool["name"] for tool in declared if tool.get("defer_loading")}
+    flat = {tool.get("name") for tool in declared} - deferred
     added = {
         tool["name"]
         for _, tools in list_appended(items)
@@ -29,14 +32,14 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
             continue
         path, name = f"input[{index}].namespace", item["name"]
         given = item.get("namespace")
-        if given is None and name in added - declared:
+        if given is None and name in (deferred | added) - flat:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
                 "the default namespace. Round-trip the model's function_call item with "
                 "its namespace field included.",
                 param=path,
             )
-        if given is not None and given not in added:
+        if given is not None and given not in added | deferred:
             raise Refusal(
                 f"Unknown namespace '{given}' for {item['type']} '{name}'.", param=path
             )

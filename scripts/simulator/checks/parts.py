@@ -109,7 +109,9 @@ def _check_image(part: Part, path: str) -> None:
 def _check_file(part: Part, path: str) -> int:
     """Check one file; return how many bytes it brings.
 
-    Source: types of openai 3.54.0; the kinds of files and the words are assumed.
+    Source: types of openai 3.54.0; the words for a file of another kind are recorded.
+    Assumed: the other words, and which kinds these are, but for the recorded
+    `application/pdf`, `text/csv` and those of Office.
     """
     _read_single_source(part, path, ("file_data", "file_id", "file_url"))
     file_data = part.get("file_data")
@@ -119,13 +121,11 @@ def _check_file(part: Part, path: str) -> int:
         raise refuse_missing_parameter(f"{path}.filename")
     data_path = f"{path}.file_data"
     data_url = DATA_URL_PATTERN.match(file_data)
-    wanted = "a base64-encoded data URL with a supported MIME type (e.g. "
-    wanted += "'data:application/pdf;base64,SGVsbG8sIFdvcmxkIQ==')"
     if data_url is None:
-        raise _refuse_image(data_path, wanted, "a value without the 'data:' prefix")
+        raise _refuse_file(data_path, "a value without the 'data:' prefix")
     kind = data_url[1]
     if kind not in DOCUMENTS and not kind.startswith("text/"):
-        raise _refuse_image(data_path, wanted, f"unsupported MIME type '{kind}'")
+        raise _refuse_file(data_path, f"unsupported MIME type '{kind}'")
     content = _decode_data(data_url[3], data_path)
     if not content or (kind == DOCUMENTS[0] and not content.startswith(b"%PDF-")):
         raise Refusal(
@@ -153,6 +153,18 @@ def _decode_data(payload: str, path: str) -> bytes:
         raise _refuse_image(
             path, "base64-encoded data", "a value that is not"
         ) from None
+
+
+def _refuse_file(path: str, got: str) -> Refusal:
+    return Refusal(
+        f"Invalid file data: '{path}'. Expected a base64-encoded data URL with a valid "
+        "file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got "
+        f"{got}. Please see "
+        "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
+        "for supported file types.",
+        code="invalid_value",
+        param=path,
+    )
 
 
 def _refuse_image(path: str, wanted: str, got: str) -> Refusal:

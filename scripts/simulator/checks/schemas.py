@@ -71,7 +71,7 @@ def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> No
     for index, tool in enumerate(tools):
         if tool["type"] != "function" or tool.get("parameters") is None:
             continue
-        complaint = find_problem(tool["parameters"], bool(tool.get("strict")))
+        complaint = find_problem(tool["parameters"], tool.get("strict") is True)
         if complaint:
             raise Refusal(
                 f"Invalid schema for function '{tool['name']}': {complaint}",

@@ -1,7 +1,9 @@
 """Checks a request body against the types of the openai package, field by field.
 
-Source: types of openai 3.54.0; the words are those of reports (jcode 1028, litellm
-13420, new-api 1305, ai-dial-adapter-openai 511), for other values assumed.
+Source: types of openai 3.54.0, less what recorded requests leave out or add although
+the types do not allow it (`OPTIONAL_FIELDS`, `UNDOCUMENTED_PARAMETERS`). The words are
+those of reports (jcode 1028, litellm 13420, new-api 1305, ai-dial-adapter-openai 511),
+for other values assumed.
 """
 
 import types
@@ -101,16 +103,36 @@ def is_array(hint: TypeHint) -> bool:
     return origin in (list, Iterable, Sequence, SequenceNotStr)
 
 
+OPTIONAL_FIELDS: Mapping[str, frozenset[str]] = {
+    # Strict if the schema allows it: see `simulator.strictness`.
+    "FunctionToolParam": frozenset({"strict"}),
+    "ResponseInputImageParam": frozenset({"detail"}),
+    "ResponseCodeInterpreterToolCallParam": frozenset({"outputs"}),
+    # The server looks a drawn picture up by its id.
+    "ImageGenerationCall": frozenset({"result", "status"}),
+    "ResponseReasoningItemParam": frozenset({"id"}),
+    "ResponseFunctionToolCallParam": frozenset({"id", "status"}),
+}
+"""Fields by type that `openai` requires although the API does not; all recorded."""
+EXTRA_FIELDS: Mapping[str, Mapping[str, TypeHint]] = {
+    # The API's own calls have them, and they may come back: read, not recorded.
+    "ResponseCustomToolCallParam": {"status": str | None},
+    "ResponseFunctionToolCallParam": {"status": str | None},
+}
+"""Fields by type that `openai` does not know, or of which it knows fewer values."""
+
+
 def check_shape(
     value: object, shape: type, path: str, optional: frozenset[str] = frozenset()
 ) -> None:
     """Hold an object against a TypedDict: no unknown field, none missing.
 
-    ``optional`` names fields that the types require although the API does not.
+    ``optional`` names further fields that are not required at this place.
     """
     if not isinstance(value, dict):
         raise refuse_type(path, "an object", read_type_word(value))
-    fields = read_fields(shape)
+    fields = {**read_fields(shape), **EXTRA_FIELDS.get(shape.__name__, {})}
+    optional |= OPTIONAL_FIELDS.get(shape.__name__, frozenset())
     for name, hint in fields.items():
         if name not in value and unwrap_hint(hint)[1] and name not in optional:
             raise refuse_missing_parameter(join_path(path, name))
@@ -249,12 +271,10 @@ Body = Mapping[str, Any]
 ROLES = ("assistant", "system", "developer", "user")
 USER_PARTS = ("input_text", "input_image", "input_file")
 
-# The types ask for an id here; the API does not (docs/reference/responses-api.md,
-# "Items in later requests").
-OPTIONAL_FIELDS = {
-    "reasoning": frozenset({"id"}),
-    "function_call": frozenset({"id", "status"}),
-}
+UNDOCUMENTED_PARAMETERS = ("stream", "client_metadata")
+"""Parameters that the types of a plain request lack; the second is recorded."""
+NULLABLE_PARAMETERS = ("tool_choice",)
+"""Parameters that may be null although the types say otherwise; recorded."""
 # An output that names no call cannot be paired, whatever the types allow.
 REQUIRED_FIELDS = {"function_call_output": "call_id"}
 
@@ -263,20 +283,31 @@ def check_body(body: Body) -> None:
     """Raise the refusal for the first field that is unknown or mistyped."""
     known = read_fields(response_create_params.ResponseCreateParamsBase)
     for name in body:
-        if name not in known and name != "stream":
+        if name not in known and name not in UNDOCUMENTED_PARAMETERS:
             raise refuse_unknown_parameter(name)
-    if "model" not in body:
+    # A stored prompt brings its own model; recorded.
+    if "model" not in body and "prompt" not in body:
         raise refuse_missing_parameter("model")
     for name, value in body.items():
-        if name == "stream":
-            check_value(value, bool | None, name)
-        elif name != "input":
-            check_value(value, known[name], name)
+        _check_parameter(name, value, known)
     _check_input(body)
+
+
+def _check_parameter(name: str, value: object, known: Mapping[str, TypeHint]) -> None:
+    if value is None and name in NULLABLE_PARAMETERS:
+        return
+    if name == "stream":
+        check_value(value, bool | None, name)
+    elif name == "client_metadata":
+        check_value(value, dict[str, str] | None, name)
+    elif name != "input":
+        check_value(value, known[name], name)
 
 
 def _check_input(body: Body) -> None:
     given = body.get("input")
+    if given is None and "prompt" in body:
+        return
     if given in (None, [], "") and "prompt" not in body:
         raise Refusal(
             'One of "input" or "previous_response_id" or \'prompt\' or '
@@ -305,11 +336,11 @@ def check_item(item: object, path: str) -> None:
         raise refuse_missing_parameter(join_path(path, "type"))
     shape = _shape_of(kind, path)
     if kind == "web_search_call":
-        _refuse_sources(item, path)
+        item = _check_sources(item, path)
     required_field = REQUIRED_FIELDS.get(kind)
     if required_field and item.get(required_field) is None:
         raise refuse_missing_parameter(join_path(path, required_field))
-    check_shape(item, shape, path, OPTIONAL_FIELDS.get(kind, frozenset()))
+    check_shape(item, shape, path)
 
 
 def _shape_of(kind: object, path: str) -> type:
@@ -329,10 +360,18 @@ def list_item_types() -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag for shape in shapes for tag in read_tags(shape)))
 
 
-def _refuse_sources(item: Body, path: str) -> None:
+def _check_sources(item: Body, path: str) -> Body:
+    """Refuse the sources of a search; return the item without them if they are null.
+
+    Source: null is recorded; of anything else pydantic-ai 2.68.0.
+    """
     action = item.get("action")
-    if isinstance(action, dict) and "sources" in action:
+    if not isinstance(action, dict) or "sources" not in action:
+        return item
+    if action["sources"] is not None:
         raise refuse_unknown_parameter(f"{path}.action.sources")
+    action = {name: value for name, value in action.items() if name != "sources"}
+    return {**item, "action": action}
 
 
 def _check_message(item: Body, path: str) -> None:

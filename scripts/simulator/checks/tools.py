@@ -103,8 +103,9 @@ def check_tools(body: Tool) -> None:
     """Raise the refusal for the first tool that does not do.
 
     Known of a tool that stands both in the request and in an item: it is rejected
-    (vendors: pydantic-ai 2.68.0). Assumed: the words, that two items, two hosted tools
-    of one type and what a compaction keeps count alike, and that the limit counts all.
+    (vendors: pydantic-ai 2.68.0), but not where the request defers it (recorded).
+    Assumed: the words, that two items, two hosted tools of one type and what a
+    compaction keeps count alike, and that the limit counts all.
     """
     lists = list_tools(body)
     count = sum(len(tools) for _, tools in lists)
@@ -137,7 +138,8 @@ def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
                 "each tool.",
                 param="tools",
             )
-        seen.add(name)
+        if not tool.get("defer_loading"):
+            seen.add(name)
         _check_names(tool.get("tools") or [], f"{path}[{index}].tools", set())
 
 

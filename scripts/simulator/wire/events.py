@@ -8,7 +8,7 @@ from typing import Any
 
 from simulator.options import Options
 from simulator.scenarios.scenario import Ending, Reply
-from simulator.sealing import make_digest
+from simulator.sealing import make_digest, rewrite_seal
 
 Item = dict[str, Any]
 Event = dict[str, Any]
@@ -100,14 +100,14 @@ def _text(part: Item) -> EventSteps:
     for delta in split_words(part["text"]):
         yield "output_text.delta", {"delta": delta, "logprobs": []}
         sent_characters += len(delta)
-        while waiting and _last_index(waiting[0][1]) < sent_characters:
+        while waiting and _end_index(waiting[0][1]) <= sent_characters:
             yield _annotation(*waiting.pop(0))
     for index, annotation in waiting:
         yield _annotation(index, annotation)
     yield "output_text.done", {"text": part["text"], "logprobs": []}
 
 
-def _last_index(annotation: Item) -> int:
+def _end_index(annotation: Item) -> int:
     return int(annotation.get("end_index", annotation.get("index")) or 0)
 
 
@@ -251,6 +251,22 @@ def apply_ending(items: Sequence[Item], ending: Ending) -> list[Item]:
     return list(items)
 
 
+def finish_output(items: Sequence[Item], ending: Ending) -> list[Item]:
+    """Return the items of the response object that ends a stream.
+
+    Their encrypted content is written anew: it differs from that of
+    `response.output_item.done`, and both are accepted again (recorded: 15 of 15).
+    """
+    return [_rewrite_item(item) for item in apply_ending(items, ending)]
+
+
+def _rewrite_item(item: Item) -> Item:
+    content = item.get("encrypted_content")
+    if not content:
+        return item
+    return {**item, "encrypted_content": rewrite_seal(content, "final")}
+
+
 def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
     """Number events from 0 and pad the deltas, as the API does."""
     numbered = []
@@ -274,7 +290,7 @@ def _build_item_events(items: Sequence[Item], ending: Ending) -> list[Event]:
 def _build_last_event(ending: Ending, closed: Item) -> Event:
     if ending.event == "error":
         return {"type": "error", **ending.fields}
-    output = apply_ending(closed["output"], ending)
+    output = finish_output(closed["output"], ending)
     return {"type": ending.event, "response": {**closed, "output": output}}
 
 

@@ -36,6 +36,7 @@ NO_TOOL_USAGE = {
         "input_tokens": 0,
         "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
         "output_tokens": 0,
+        "output_tokens_details": {"image_tokens": 0, "text_tokens": 0},
         "total_tokens": 0,
     },
     "web_search": {"num_requests": 0},
@@ -56,7 +57,10 @@ class PromptCount:
 def open_response(
     request: ValidRequest, key: str, now: float, removed: Sequence[Mapping[str, str]]
 ) -> Item:
-    """Return a response in progress that echoes the request."""
+    """Return a response in progress that echoes the request.
+
+    The fields and their defaults are those of recorded responses of summer 2026.
+    """
     body = request.body
     opened: Item = {
         "id": make_response_id(key),
@@ -64,32 +68,39 @@ def open_response(
         "created_at": int(now),
         "status": "queued" if body.get("background") else "in_progress",
         "background": body.get("background") is True,
+        "billing": {"payer": "developer"},
         "completed_at": None,
         "error": None,
+        "frequency_penalty": 0.0,
         "incomplete_details": None,
         "instructions": body.get("instructions"),
         "max_output_tokens": body.get("max_output_tokens"),
         "max_tool_calls": body.get("max_tool_calls"),
         "metadata": body.get("metadata") or {},
         "model": request.model.snapshot or request.model.id,
+        "moderation": None,
         "output": [],
         "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
         "prompt_cache_key": body.get("prompt_cache_key"),
-        "prompt_cache_retention": body.get("prompt_cache_retention"),
+        "prompt_cache_retention": _retention(request),
         "reasoning": _reasoning(request),
         "safety_identifier": body.get("safety_identifier"),
         "service_tier": read_tier(body),
-        "temperature": body.get("temperature", 1.0),
+        "store": body.get("store") is not False,
+        "temperature": _or_default(body.get("temperature"), 1.0),
         "text": _text(request),
         "tool_choice": body.get("tool_choice") or "auto",
-        "tools": list(body.get("tools") or []),
+        "tools": list(request.configuration.declared),
         "top_logprobs": body.get("top_logprobs") or 0,
-        "top_p": body.get("top_p", 1.0),
+        "top_p": _or_default(body.get("top_p"), request.model.default_top_p),
         "truncation": body.get("truncation") or "disabled",
         "usage": None,
         "user": body.get("user"),
     }
+    if request.model.series >= (6, 0):
+        opened["access_programs"] = None
     if request.model.binds_reasoning_to_prefix:
         opened["input_transformations"] = [dict(report) for report in removed]
     return {**opened, **_diagnostics(body)}
@@ -131,11 +142,28 @@ def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
     }
 
 
+def _or_default(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def _retention(request: ValidRequest) -> str:
+    given: str | None = request.body.get("prompt_cache_retention")
+    return given or request.model.default_retention
+
+
 def _reasoning(request: ValidRequest) -> Item:
+    if not request.model.reasons:
+        return {"context": None, "effort": None, "summary": None}
     given = request.body.get("reasoning") or {}
+    context = given.get("context") or "auto"
     summary = given.get("summary")
-    shown = "detailed" if summary == "auto" else summary
-    return {**given, "effort": request.effort, "summary": shown}
+    return {
+        **given,
+        "context": request.model.default_context if context == "auto" else context,
+        "effort": request.effort,
+        "mode": given.get("mode") or "standard",
+        "summary": "detailed" if summary == "auto" else summary,
+    }
 
 
 def _text(request: ValidRequest) -> Item:
@@ -157,11 +185,10 @@ def _diagnostics(body: Mapping[str, Any]) -> Item:
 
 
 FIRST_PHASE_VERSION = (5, 3)
-# Items that have no status of their own on the wire.
+# Items that have no status of their own on the wire; recorded.
 STATELESS = (
     "reasoning",
     "compaction",
-    "custom_tool_call",
     "configuration_update",
     "mcp_list_tools",
     "mcp_approval_request",

@@ -278,6 +278,7 @@ def test_refusal_of_what_guards_stands(name: str, code: str) -> None:
         (ApiError("context_length_exceeded", param="input"), 400),
         (ApiError(param="input[0].content"), 401),
         (words("Not found"), 404),
+        (ApiError(None, "invalid_request_error", None, "The model x is gone."), 404),
     ],
 )
 def test_other_causes_change_nothing(error: ApiError, status: int) -> None:
@@ -312,6 +313,13 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert last
     assert last.repair == PlainItems(LAST)
     assert find_repair(asking(input=[USER]).sent(), strange) is None
+
+
+def test_missing_thing_that_the_api_does_not_name_is_met_with_plain_words() -> None:
+    """A 404 is about the address only if no API answered."""
+    error = ApiError(None, "invalid_request_error", None, "A call cannot be read.")
+    assert repair_of(error, 404) == PlainItems(LAST)
+    assert repair_of(ApiError(message="A call cannot be read."), 404) is None
 
 
 def test_same_repair_is_not_tried_twice() -> None:

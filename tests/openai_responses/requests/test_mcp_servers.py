@@ -73,7 +73,7 @@ def test_null_means_not_given() -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("clocks", "server 1 is left out, because it is no JSON object"),
+        ("clocks", "server 1 is left out, because it is not a JSON object"),
         ({"server_url": URL}, "server 1 is left out, because it has no server_label"),
         ({"server_label": "my clocks", "server_url": URL}, "a letter followed by"),
         ({"server_label": "1st", "server_url": URL}, "a letter followed by"),
@@ -128,7 +128,7 @@ def test_what_is_no_json(text: str) -> None:
 
     assert found.tools == ()
     [complaint] = found.complaints
-    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is no JSON")
+    assert complaint.startswith("REMOTE_MCP_SERVERS_JSON: it is not JSON")
     assert "clocks" not in complaint
 
 

@@ -372,7 +372,7 @@ def test_choice_among_tools(choice: object, expected: object) -> None:
 )
 def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
     """It is an error that names the tool."""
-    sentence = f"The tool choice asks for {named}, which is no tool here."
+    sentence = f"The tool choice asks for {named}, which this chat does not have."
     with pytest.raises(InvalidRequest, match=f"^{re.escape(sentence)}$"):
         responses_tool_choice(choice, TOOLS, ToolNames())
 

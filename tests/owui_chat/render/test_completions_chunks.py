@@ -301,7 +301,7 @@ def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> 
     assert urls[0] == urls[2] == "https://www.harbour.example/chronicle?year=1963"
     for note in cited:
         where = note["url_citation"]
-        link = text[where["start_index"] : where["end_index"] + 1]
+        link = text[where["start_index"] : where["end_index"]]
         assert link.startswith("([")
         assert link.endswith(f"]({where['url']}))")
         assert where["title"]

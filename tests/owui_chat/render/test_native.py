@@ -420,7 +420,7 @@ def test_a_failed_answer_ends_its_notes() -> None:
 
     hidden = {"description": "", "done": True, "hidden": True}
     assert shown[1]["event"]["data"] == hidden
-    assert shown[2] == status_chunk("Broke off after under a second · 1 note")
+    assert shown[2] == status_chunk("Interrupted after under a second · 1 note")
 
 
 def test_calls_that_the_host_will_run_are_no_end() -> None:

@@ -110,7 +110,8 @@ async def test_an_update_holds_from_its_place_on(client: Any) -> None:
     heard = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
 
     assert heard.body["reasoning"]["effort"] == "low"
-    assert heard.body["text"]["format"] == JSON
+    settled = {**JSON, "description": None, "strict": True}
+    assert heard.body["text"]["format"] == settled
 
 
 async def test_an_effort_of_none_ends_the_reasoning(client: Any) -> None:
@@ -206,6 +207,23 @@ async def test_call_of_an_added_tool_goes_back_with_its_namespace(
     assert error["param"] == f"input[{len(items) + len(before)}].namespace"
     known = heard.body["usage"]["input_tokens_details"]["cached_tokens"]
     assert known > 0.9 * first.body["usage"]["input_tokens"]
+
+
+async def test_an_older_model_names_the_namespace_of_an_added_tool(
+    client: Any,
+) -> None:
+    """The call is refused without it."""
+    items = [added(function()), {"role": "user", "content": "sim:tool"}]
+    heard = await client.ask(items, model="gpt-5.4")
+    *before, call = bare(heard.body["output"])
+    output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
+    await client.ask([*items, *before, call, output], model="gpt-5.4")
+    without = {key: one for key, one in call.items() if key != "namespace"}
+    error = await refused(client, [*items, *before, without, output], model="gpt-5.4")
+
+    assert call["namespace"] == "look_up"
+    assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
+    assert error["param"] == f"input[{len(items) + len(before)}].namespace"
 
 
 @pytest.mark.parametrize("scenario", ["tool", "code", "hidden-tool"])

@@ -101,7 +101,7 @@ async def test_what_is_no_data_url(
     assert heard.status == 400
     assert heard.error["code"] == "invalid_value"
     assert heard.error["param"] == f"input[0].content[0].{param}"
-    assert heard.error["message"].endswith(f"but got {got}.")
+    assert f"but got {got}." in heard.error["message"]
 
 
 @pytest.mark.parametrize(

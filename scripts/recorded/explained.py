@@ -1,0 +1,105 @@
+"""Why some recordings differ from what ours makes of them, and rightly so.
+
+docs/reference/recordings.md has the same table for readers. What is not in it is printed
+as unexplained.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recorded.rows import Difference
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A reason that holds for the differences of some groups."""
+
+    reason: str
+    groups: tuple[str, ...]
+    """How the names of the groups begin."""
+    lines: tuple[int, ...] = ()
+    """The lines of the recordings that it holds for; empty for all."""
+    words: tuple[str, ...] = ()
+    """How the details begin; empty for any."""
+
+    def explains(self, difference: Difference) -> bool:
+        """Whether a difference has this reason."""
+        if self.lines and difference.recording.number not in self.lines:
+            return False
+        if self.words and not difference.detail.startswith(self.words):
+            return False
+        return difference.group.startswith(self.groups)
+
+
+ACCEPTED = "accepted by the API, refused here: "
+EXPLANATIONS = (
+    Explanation(
+        "The model was shut down after it was recorded.",
+        (f"{ACCEPTED}model_not_found None",),
+    ),
+    Explanation(
+        "The request names items or a response that that account had stored; the "
+        "simulator keeps nothing for requests that name them.",
+        (
+            f"{ACCEPTED}None input",
+            f"{ACCEPTED}previous_response_not_found previous_response_id",
+        ),
+        words=("Item with id", "Previous response with id", "No tool call found for"),
+    ),
+    Explanation(
+        "Whoever published it wrote <MASSIVE_TEXT> in place of the text.",
+        ("refused by the API, accepted here: context_length_exceeded",),
+        (553,),
+    ),
+    Explanation(
+        "Edited by hand: parts of several responses stand in one stream.",
+        ("decoder: ", "pipe, page", "pipe, plain"),
+        (1121,),
+    ),
+    Explanation(
+        "Made by hand: an item or an ending that the API does not send.",
+        ("pipe, page from JSON: ending", "pipe, plain from JSON: ending"),
+        (831, 833, 938, 990),
+    ),
+    Explanation(
+        "The stream ends with `error` and then `response.failed`; ours is over with the "
+        "first of them.",
+        ("decoder: status",),
+        (819, 820),
+    ),
+    Explanation(
+        "The API's own deltas of the summary are not those of the finished item. Chunks "
+        "of Chat Completions cannot take back what they said.",
+        ("pipe, page: deltas", "pipe, plain: thoughts"),
+        (615,),
+    ),
+    Explanation(
+        "Summaries and commentary take turns; here they are compared one behind the "
+        "other.",
+        ("pipe, plain from JSON: thoughts",),
+        (581,),
+    ),
+)
+
+
+def find_explanation(difference: Difference) -> Explanation | None:
+    """Return why ours differs, if that is known."""
+    for explanation in EXPLANATIONS:
+        if explanation.explains(difference):
+            return explanation
+    return None
+
+
+def split_explained(
+    differences: Iterable[Difference],
+) -> tuple[list[Difference], dict[str, list[Difference]]]:
+    """Return the unexplained differences, and the others by their reasons."""
+    unexplained: list[Difference] = []
+    explained: dict[str, list[Difference]] = {}
+    for difference in differences:
+        explanation = find_explanation(difference)
+        if explanation is None:
+            unexplained.append(difference)
+        else:
+            explained.setdefault(explanation.reason, []).append(difference)
+    return unexplained, explained

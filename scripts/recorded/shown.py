@@ -1,0 +1,152 @@
+"""What the pipe showed of an answer, read back from its chunks."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+Chunk = dict[str, Any]
+Item = Mapping[str, Any]
+COMMENTARY_ITEM = "openai_responses:remark"
+EARLY_ENDS = ("length", "content_filter")
+SOURCE_MARK = re.compile(r"\[\d+\]|\(\[[^\]]*\]\([^)]*\)\)")
+"""The number of a source, or the link that it stands for."""
+TEXT_DELTAS = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "text",
+    "response.reasoning_summary_text.delta": "summary",
+}
+
+
+class ShownAnswer(NamedTuple):
+    """The parts of an answer that a person reads, without their outer white space."""
+
+    text: str
+    thoughts: str
+    """Summaries and texts of reasoning, then commentary; without any white space."""
+    failure: str
+    """The message of the error; empty where there is none."""
+
+
+def expected_answer(output: Iterable[Item], between: str) -> ShownAnswer:
+    """Return what has to be shown of the output of a final response object.
+
+    Summaries are joined by blank lines and commentary is shown as a thought: neither is
+    a difference, so white space counts in the text of the answer only. ``between``
+    stands between the texts of two messages.
+    """
+    texts: list[str] = []
+    thoughts: list[str] = []
+    commentary: list[str] = []
+    for item in output:
+        if item["type"] == "reasoning":
+            thoughts += thought_texts(item)
+        elif item["type"] == "message":
+            is_commentary = item.get("phase") == "commentary"
+            (commentary if is_commentary else texts).append(message_text(item))
+    return make_answer([between.join(texts)], [*thoughts, *commentary])
+
+
+def thought_texts(item: Item) -> list[str]:
+    """Return the texts of reasoning: its summary, and what other servers send."""
+    parts = [*(item.get("summary") or []), *(item.get("content") or [])]
+    return [part.get("text") or "" for part in parts]
+
+
+def make_answer(
+    texts: Iterable[str], thoughts: Iterable[str], failure: str = ""
+) -> ShownAnswer:
+    """Return an answer in the form that is compared."""
+    return ShownAnswer(
+        text="".join(texts).strip(),
+        thoughts="".join("".join(thoughts).split()),
+        failure=failure,
+    )
+
+
+def message_text(item: Item) -> str:
+    """Return the text and the refusal of a message."""
+    parts = item.get("content") or []
+    return "".join(part.get("text") or part.get("refusal") or "" for part in parts)
+
+
+def read_native(chunks: Sequence[Chunk]) -> ShownAnswer:
+    """Return what the page shows at the end: the last form of each finished item."""
+    items = _finished_items(chunks)
+    texts = [message_text(item) for item in items if item["type"] == "message"]
+    thoughts = [
+        text
+        for item in items
+        if item["type"] == "reasoning"
+        for text in thought_texts(item)
+    ]
+    quoted = [message_text(item) for item in items if item["type"] == COMMENTARY_ITEM]
+    commentary = [_without_quote(text) for text in quoted]
+    return make_answer(texts, [*thoughts, *commentary], _read_failure(chunks))
+
+
+def read_plain(chunks: Sequence[Chunk]) -> ShownAnswer:
+    """Return what chunks of Chat Completions say; an early end is its reason."""
+    choices = [choice for chunk in chunks for choice in chunk.get("choices") or []]
+    deltas = [choice["delta"] for choice in choices]
+    reasons = [choice.get("finish_reason") or "" for choice in choices]
+    early = [reason for reason in reasons if reason in EARLY_ENDS]
+    return make_answer(
+        [delta.get("content") or "" for delta in deltas],
+        [delta.get("reasoning_content") or "" for delta in deltas],
+        _read_failure(chunks) or " ".join(early),
+    )
+
+
+def find_doubled_text(chunks: Sequence[Chunk]) -> str:
+    """Return how the deltas of an item differ from what it ended as; or nothing.
+
+    A page that draws the deltas and one that draws the finished items have to show the
+    same. The numbers of sources may come with the finished item.
+    """
+    grown: dict[tuple[int, str], str] = defaultdict(str)
+    for chunk in chunks:
+        kind = TEXT_DELTAS.get(chunk.get("type", ""))
+        if kind:
+            grown[chunk["output_index"], kind] += chunk["delta"]
+    for index, item in _finished_by_index(chunks).items():
+        if item["type"] == "message":
+            kind, ended = "text", message_text(item)
+        elif item["type"] == "reasoning":
+            parts = item.get("summary") or []
+            kind, ended = "summary", "".join(part["text"] for part in parts)
+        else:
+            continue
+        if _without_sources(grown[index, kind]) != _without_sources(ended):
+            return (
+                f"item {index}: deltas {grown[index, kind]!r:.200}, end {ended!r:.200}"
+            )
+    return ""
+
+
+def _finished_items(chunks: Sequence[Chunk]) -> list[Item]:
+    finished = _finished_by_index(chunks)
+    return [finished[index] for index in sorted(finished)]
+
+
+def _finished_by_index(chunks: Sequence[Chunk]) -> dict[int, Item]:
+    return {
+        chunk["output_index"]: chunk["item"]
+        for chunk in chunks
+        if chunk.get("type") == "response.output_item.done"
+    }
+
+
+def _read_failure(chunks: Sequence[Chunk]) -> str:
+    failures = [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
+    return " ".join(failures)
+
+
+def _without_sources(text: str) -> str:
+    return SOURCE_MARK.sub("", text)
+
+
+def _without_quote(text: str) -> str:
+    """Return commentary without the sign of a quotation that stands before its lines."""
+    lines = [line.removeprefix(">").removeprefix(" ") for line in text.split("\n")]
+    return "\n".join(lines)

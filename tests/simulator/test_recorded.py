@@ -1,0 +1,269 @@
+"""The simulator does as recorded answers of the API show (docs/reference/recordings.md).
+
+Each case names its source: the line of the recordings, or that it was only read.
+"""
+
+from typing import Any
+
+import pytest
+
+from picture_sample import PIXEL
+from simulator.answers import MODEL_OF_PROMPTS
+
+pytestmark = pytest.mark.asyncio
+
+USER = {"role": "user", "content": "Hello"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "unit": {"type": "string"}},
+    "required": ["city"],
+}
+CLOSED = {**SCHEMA, "additionalProperties": False, "required": ["city", "unit"]}
+FUNCTION = {"type": "function", "name": "look_up", "parameters": SCHEMA}
+DEFERRED = {**FUNCTION, "strict": False, "defer_loading": True}
+STRICT_FUNCTION = {**FUNCTION, "parameters": CLOSED, "strict": True}
+CALL = {
+    "type": "function_call",
+    "call_id": "call_1",
+    "name": "look_up",
+    "arguments": '{"city":"Oslo"}',
+}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
+NOTE = {
+    "type": "custom_tool_call",
+    "call_id": "call_2",
+    "name": "note",
+    "input": "x",
+    "status": "completed",
+}
+NOTED = {"type": "custom_tool_call_output", "call_id": "call_2", "output": "noted"}
+SEARCH = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "x", "sources": None},
+}
+CODE = {
+    "type": "code_interpreter_call",
+    "id": "ci_1",
+    "status": "completed",
+    "code": "1",
+    "container_id": "cntr_1",
+}
+FOUND: dict[str, Any] = {
+    "tools": [DEFERRED, {"type": "tool_search"}],
+    "model": "gpt-5.4",
+}
+PICTURE = {"type": "input_image", "image_url": PIXEL}
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "a function without strict (23)": {"tools": [FUNCTION]},
+    "a picture without detail (264)": {"input": [{**USER, "content": [PICTURE]}]},
+    "client_metadata (325)": {"client_metadata": {"x-installation": "1"}},
+    "tool_choice null (307)": {"tool_choice": None},
+    "sources null (806)": {"input": [SEARCH, USER]},
+    "a call with status null (read)": {
+        "input": [{**CALL, "status": None}, OUTPUT, USER]
+    },
+    "a custom call with its status (read)": {"input": [NOTE, NOTED, USER]},
+    "code without outputs (1210)": {"input": [CODE, USER]},
+    "a deferred tool that is appended, too (999)": {
+        **FOUND,
+        "input": [
+            USER,
+            {
+                "type": "additional_tools",
+                "role": "developer",
+                "tools": [STRICT_FUNCTION],
+            },
+        ],
+    },
+    "a call of a deferred tool with its namespace (856)": {
+        **FOUND,
+        "input": [USER, {**CALL, "namespace": "look_up"}, OUTPUT],
+    },
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+async def test_accepted_requests(client: Any, case: str) -> None:
+    """Each of them was refused here once."""
+    heard = await client.post({**client.body(), **ACCEPTED[case]})
+
+    assert heard.status == 200, heard.raw
+
+
+async def test_a_prompt_brings_its_model(client: Any) -> None:
+    """Neither a model nor an input has to be sent with a stored prompt (30)."""
+    heard = await client.post({"prompt": {"id": "pmpt_1", "version": "2"}})
+
+    assert heard.status == 200, heard.raw
+    assert heard.body["model"].startswith(MODEL_OF_PROMPTS)
+
+
+async def test_a_drawn_picture_is_looked_up_by_its_id(client: Any) -> None:
+    """Nothing but the id is required (960); here nothing is kept."""
+    items = [{"type": "image_generation_call", "id": "ig_1"}, USER]
+    heard = await client.post(client.body(items))
+
+    assert heard.status == 404
+    assert heard.error["message"].startswith("Item with id 'ig_1' not found.")
+
+
+async def test_a_function_without_strict_is_strict(client: Any) -> None:
+    """Its optional properties become required (269), so the model gives them all."""
+    heard = await client.ask("sim:tool", tools=[FUNCTION])
+    loose = await client.ask("sim:tool", tools=[{**FUNCTION, "strict": False}])
+    call = heard.body["output"][-1]
+
+    assert heard.body["tools"] == [{**FUNCTION, "parameters": CLOSED, "strict": True}]
+    assert '"unit"' in call["arguments"]
+    assert '"unit"' not in loose.body["output"][-1]["arguments"]
+
+
+async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Any) -> None:
+    """Without strict it is used as it is (read)."""
+    free = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+    heard = await client.ask(tools=[{**FUNCTION, "parameters": free}])
+
+    assert heard.body["tools"] == [{**FUNCTION, "parameters": free, "strict": False}]
+
+
+async def test_a_format_without_strict_is_strict(client: Any) -> None:
+    """It comes back with `strict` and a description (404), without `$schema` (332)."""
+    schema = {**CLOSED, "$schema": "http://json-schema.org/draft-07/schema#"}
+    format = {"type": "json_schema", "name": "reply", "schema": schema}
+    heard = await client.ask(text={"format": format})
+
+    assert heard.body["text"]["format"] == {
+        "type": "json_schema",
+        "description": None,
+        "name": "reply",
+        "schema": CLOSED,
+        "strict": True,
+    }
+
+
+async def test_negative_temperature(client: Any) -> None:
+    """The words of line 967."""
+    heard = await client.post(client.body(model="gpt-4o", temperature=-1))
+
+    assert heard.status == 400
+    assert heard.error == {
+        "code": "decimal_below_min_value",
+        "message": "Invalid 'temperature': decimal below minimum value. Expected a "
+        "value >= 0, but got -1 instead.",
+        "param": "temperature",
+        "type": "invalid_request_error",
+    }
+
+
+async def test_a_file_of_a_kind_that_is_not_read(client: Any) -> None:
+    """The words of line 905, which a tool's output got."""
+    part = {
+        "type": "input_file",
+        "filename": "a.mp3",
+        "file_data": "data:audio/mpeg;base64,SUQz",
+    }
+    heard = await client.post(client.body([CALL, {**OUTPUT, "output": [part]}]))
+
+    assert heard.status == 400
+    assert heard.error == {
+        "code": "invalid_value",
+        "message": "Invalid file data: 'input[1].output[0].file_data'. Expected a "
+        "base64-encoded data URL with a valid file MIME type (e.g. "
+        "'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got unsupported MIME type "
+        "'audio/mpeg'. Please see https://platform.openai.com/docs/assistants/tools/"
+        "file-search#supported-files for supported file types.",
+        "param": "input[1].output[0].file_data",
+        "type": "invalid_request_error",
+    }
+
+
+@pytest.mark.parametrize(("answers_a_call", "status"), [(False, 400), (True, 200)])
+async def test_what_follows_reasoning_with_an_id(
+    client: Any, answers_a_call: bool, status: int
+) -> None:
+    """A message without an id is refused (986), a call without one is not (1009)."""
+    said = "sim:tool" if answers_a_call else "Hello"
+    first = await client.ask(
+        said, tools=[FUNCTION], include=["reasoning.encrypted_content"]
+    )
+    reasoning, answer = first.body["output"]
+    bare = {key: value for key, value in answer.items() if key not in ("id", "status")}
+    items = [USER, reasoning, bare]
+    if answers_a_call:
+        items.append({**OUTPUT, "call_id": answer["call_id"]})
+    heard = await client.post(client.body(items))
+
+    assert heard.status == status, heard.raw
+    if status == 400:
+        assert heard.error["param"] == "input"
+        assert heard.error["code"] is None
+
+
+REASONING = {"effort": "low", "summary": "auto"}
+ANSWERS = [
+    # Lines 521, 325, 636 and 1242.
+    ("gpt-5-nano", REASONING, "in_memory", 1.0, "current_turn"),
+    ("gpt-5.4-mini", REASONING, "24h", 0.98, "current_turn"),
+    ("gpt-5.6-terra", REASONING, "24h", 0.98, "all_turns"),
+    ("gpt-6-astra", REASONING, "24h", 0.98, "all_turns"),
+]
+
+
+@pytest.mark.parametrize(("model", "asked", "retention", "top_p", "turns"), ANSWERS)
+async def test_the_fields_of_a_response(
+    client: Any, model: str, asked: Any, retention: str, top_p: float, turns: str
+) -> None:
+    """The defaults depend on the model."""
+    heard = await client.ask(model=model, reasoning=asked)
+
+    assert heard.body["reasoning"] == {
+        "context": turns,
+        "effort": "low",
+        "mode": "standard",
+        "summary": "detailed",
+    }
+    assert heard.body["prompt_cache_retention"] == retention
+    assert (heard.body["temperature"], heard.body["top_p"]) == (1.0, top_p)
+    assert heard.body["store"] is False
+    assert heard.body["billing"] == {"payer": "developer"}
+    assert heard.body["frequency_penalty"] == heard.body["presence_penalty"] == 0.0
+    assert heard.body["moderation"] is None
+    assert "status" not in heard.body["output"][0]
+
+
+async def test_a_model_that_does_not_reason(client: Any) -> None:
+    """Its answer says so with nulls (25)."""
+    heard = await client.ask(model="gpt-4o-mini")
+
+    assert heard.body["reasoning"] == {"context": None, "effort": None, "summary": None}
+
+
+async def test_encrypted_content_of_the_final_object(client: Any) -> None:
+    """It differs from that of the finished item; both can be sent again."""
+    heard = await client.stream("Hello", include=["reasoning.encrypted_content"])
+    finished = [
+        event["item"]
+        for event in heard.events
+        if event["type"] == "response.output_item.done"
+    ]
+    final = heard.events[-1]["response"]["output"]
+
+    assert finished[0]["encrypted_content"] != final[0]["encrypted_content"]
+    assert finished[1] == final[1]
+    for reasoning in (finished[0], final[0]):
+        items = [{**USER, "content": "Hello"}, reasoning, final[1], USER]
+        again = await client.ask(items, model="gpt-5.6-sol")
+        assert again.body["usage"]["input_tokens"] > 64
+
+
+async def test_a_citation_ends_behind_its_last_character(client: Any) -> None:
+    """`end_index` is exclusive: 148 of 149 recorded citations."""
+    heard = await client.ask("sim:web-search", tools=[{"type": "web_search"}])
+    part = heard.body["output"][-1]["content"][0]
+    places = [(one["start_index"], one["end_index"]) for one in part["annotations"]]
+    cited = [part["text"][start:end] for start, end in places]
+
+    assert cited
+    assert all(text.startswith("([") and text.endswith("))") for text in cited)
