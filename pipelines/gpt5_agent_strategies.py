@@ -616,9 +616,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
 def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
     """Say of each item whether it is one of a pair of a call and its output.
 
-    An output answers an earlier call of its own kind; a `call_id` counts once. Of some
-    calls only the place is known, not the name. A call that was stopped gets no output:
-    some servers give its id again to a call of the next turn, which counts instead.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     has_pair = [False] * len(items)
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
@@ -631,10 +629,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             continue
         kind = item.get("type")
         if kind in _CALLS:
-            earlier = waiting.get(call_id)
-            is_stopped = earlier is not None and earlier < turn_start
-            if item.get("name") and (is_stopped or call_id not in waiting):
-                waiting[call_id] = index
+            _wait_for_output(waiting, items, index, turn_start)
             continue
         call_index = waiting.get(call_id)
         if call_index is None:
@@ -644,6 +639,27 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
             has_pair[index] = True
             waiting[call_id] = None
     return has_pair
+
+
+def _wait_for_output(
+    waiting: dict[str, int | None],
+    items: Sequence[JsonObject],
+    index: int,
+    turn_start: int,
+) -> None:
+    """Note the call at an index, unless its id is that of an earlier one.
+
+    Of some calls only the place is known, not the name: they have no pair. A call
+    that was stopped gets no output. Some servers give its id again to a call of a later
+    turn, which counts instead.
+    """
+    if not items[index].get("name"):
+        return
+    call_id = items[index]["call_id"]
+    earlier = waiting.get(call_id)
+    was_stopped = earlier is not None and earlier < turn_start
+    if was_stopped or call_id not in waiting:
+        waiting[call_id] = index
 
 
 def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
