@@ -53,7 +53,7 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     trials = RunTrials()
     lines = WaitingLines(call, connections)
-    limits = prepared.limits._replace(heard=lines.heard)
+    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
     events = counted_run(prepared._replace(limits=limits), connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:

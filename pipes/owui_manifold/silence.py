@@ -31,7 +31,7 @@ class WaitingLines:
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
 
-    def heard(self, waits: bool) -> None:
+    def set_waiting(self, waits: bool) -> None:
         """Note that the server is waited for from now on, or not."""
         self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
         self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)

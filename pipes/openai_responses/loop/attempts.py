@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
+from openai_responses.callbacks import ignore
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
     CUT,
@@ -83,14 +84,19 @@ _THOUGHT_SHARE = 0.02
 """Reasoning is joined for a small part of that time: the answer must not wait for it."""
 
 
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
 class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
-    true when the server is waited for or speaks, else with false. `spent` takes the
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
+    with true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
     although tools are called, or nothing. `flex_falls_back` allows the standard tier,
     which costs twice as much, where the flex tier has no capacity.
@@ -102,8 +108,8 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    set_waiting: Callable[[bool], object] = ignore
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
     flex_falls_back: bool = False
 
 
@@ -117,7 +123,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
@@ -130,12 +136,14 @@ class Attempts:
         """
         self.request = request
         self._call_ids |= find_call_ids(request.input)
-        self._retries = self._repaired = 0
+        self._retries = 0
+        self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
-            self.has_shown = self._thinks = False
+            self.has_shown = False
+            self._thinks = False
             held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
@@ -151,7 +159,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
-            self.limits.heard(False)
+            self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -167,20 +175,24 @@ class Attempts:
             return [event]
         if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
             is_first = self._thought is None
-            self._thought = thought = self._thought or event
-            if thought.output_index == event.output_index:
+            if self._thought is None:
+                self._thought = event
+            if self._thought.output_index == event.output_index:
                 self._thinks = True
                 return [event] if is_first else []
         held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*self._end_thought(), *held], []
+        shown = [*self._end_thought(), *held]
+        held.clear()
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
-        thought = None if self._thinks else self._thought
-        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
+        """Return the end of a thought that only an earlier attempt began."""
+        if self._thought is None or self._thinks:
+            return []
+        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -191,15 +203,18 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        ending, has_begun = self.response.ending, self.response.event_count > 0
-        if not ending:
-            ending = CUT if has_begun else UNREADABLE
-            if self.error:
-                ending = ending_of_exception(self.error, has_begun)
+        ending = self.response.ending or self._ending_without_event()
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
         notice = notice_text(self._api_error.notice, self.endpoint.secrets)
         return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    def _ending_without_event(self) -> Ending:
+        """Return the ending of a response whose stream did not say how it ends."""
+        has_begun = self.response.event_count > 0
+        if self.error:
+            return ending_of_exception(self.error, has_begun)
+        return CUT if has_begun else UNREADABLE
 
     @property
     def _api_error(self) -> ApiError:
@@ -211,7 +226,8 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        error, trace = self.error, self.response.trace
+        error = self.error
+        trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         if not trace.error.names_a_place:  # most runs, and a request may be large
@@ -220,6 +236,7 @@ class Attempts:
         return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
+        """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -230,8 +247,10 @@ class Attempts:
     def _next(self) -> tuple[Status | None, float]:
         """Return the status before the next attempt, if there is one, and the wait."""
         failure = _retriable_failure(self.error, self.response)
+        if failure is None or self.has_shown:
+            return None, 0.0
         is_open = self.request.background and not self.response.refusal
-        if self.has_shown or not failure or (is_open and _may_run(self.error)):
+        if is_open and _may_run(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -249,6 +268,7 @@ class Attempts:
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
     def _may_leave_flex(self, error: ApiError) -> bool:
+        """Say whether the standard tier may answer what the flex tier cannot."""
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
@@ -287,18 +307,23 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
     """A background response, and how far it was read.
 
-    `_named` has its id as soon as the server has told it; `_last` is the number of the
-    last event, -1 for none.
+    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
+    number of the last event, `_last_seen_sequence` what it was when the last request
+    ended; both are -1 before the first. `_is_polling` says whether the next request is
+    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
+    response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
-        self._named: asyncio.Future[str] = loop.create_future()
-        self._last = self._seen = -1
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        self._last_sequence = -1
+        self._last_seen_sequence = -1
         self._failures = 0
         self._resumable = True
-        self._asks = self._is_left = False
+        self._is_polling = False
+        self._is_cancelled = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -310,21 +335,23 @@ class _Background:
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
-        before, self._last = self._last, max(self._last, number)
-        return number > before
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
         response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._named.done():
-            self._named.set_result(response_id)
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
 
     async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         """Send the request, feed its response to the state, and yield its run events.
 
         Once the response has an id, raises only ResponseLost, and TimedOut for the total
         limit. If the caller leaves before the end, the response is cancelled, because
-        it would go on to cost money without a reader.
+        it would continue to cost money without a reader.
         """
         path = "/responses"
         try:
@@ -340,23 +367,37 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                ending = self._attempts.response.ending
-                if ending or not self._named.done() or (error and error.is_final):
-                    if error and not ending:
-                        raise error
+                if self._is_over(error):
                     break
-                has_news, self._seen = self._last != self._seen, self._last
+                has_news = self._last_sequence != self._last_seen_sequence
+                self._last_seen_sequence = self._last_sequence
                 wait = self._wait_after(error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._named.result()}", None
-                if not self._asks:
-                    path += f"?stream=true&starting_after={self._last}"
+                path = self._next_path()
+                payload = None
         finally:
             self._abandon()
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self._attempts.response.ending:
+            return True
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _next_path(self) -> str:
+        """Return the path of the response, or of the rest of its stream."""
+        path = f"/responses/{self._response_id.result()}"
+        if self._is_polling:
+            return path
+        return f"{path}?stream=true&starting_after={self._last_sequence}"
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
         """Return the first event of `part`, None if it has none.
@@ -364,7 +405,7 @@ class _Background:
         A response without an id could not be cancelled, so a `part` that is left before
         is read on until there is one.
         """
-        if self._named.done():
+        if self._response_id.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
         try:
@@ -374,8 +415,9 @@ class _Background:
             raise
 
     async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
-            {first, self._named},
+            {first, self._response_id},
             timeout=_LONGEST_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
@@ -390,34 +432,41 @@ class _Background:
         An answer without an end means that the server is still working on it. A stream
         that is too old to be resumed is followed by a request for the response itself.
         """
-        asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:
-            self._failures, self._asks = 0, not self._can_resume
+        was_polling = self._is_polling
+        limits = self._attempts.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = (error.failure if error and error.status else None) or Failure()
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0
-        self._asks = not (has_news and self._can_resume)
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = bool(error and error.status == 404)
+            self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last >= 0
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        is_over = attempts.response.ending or self._is_left
-        if self._named.done() and not is_over:
-            self._is_left = True
-            path = f"/responses/{self._named.result()}/cancel"
-            later = attempts.connections
-            later.do_later(later.post_quietly(attempts.endpoint, path))
+        if attempts.response.ending or self._is_cancelled:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections = attempts.connections
+            connections.do_later(connections.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(
@@ -433,7 +482,8 @@ async def _stream_response(
     gather. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
-    state, deadlines = attempts.response, attempts.deadlines
+    state = attempts.response
+    deadlines = attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
         attempts.endpoint, path, payload, deadlines
@@ -458,7 +508,8 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if events and isinstance(last := events[-1], TextDelta):
+            last = events[-1] if events else None
+            if isinstance(last, TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
         rest = await answer.drain()
@@ -502,13 +553,16 @@ def _batch_events(
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
-        for event in batch:
-            parsed = parse_event(event)
-            if background is None or background.is_new(event):
+        for wire_event in batch:
+            parsed = parse_event(wire_event)
+            if background is None or background.is_new(wire_event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
+    run_events: list[RunEvent] = []
+    for event in join_deltas(read):
+        run_events += state.feed(event)
+    return run_events, malformed
 
 
 async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
@@ -535,8 +589,10 @@ def _retriable_failure(
     """
     if state.refusal:
         return Failure(200, state.refusal)
-    if error or state.ending:
-        return error.failure if error else None
+    if error:
+        return error.failure
+    if state.ending:
+        return None
     return Failure() if state.event_count else MalformedEvent.failure
 
 
@@ -550,11 +606,11 @@ def _is_visible(event: RunEvent) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    A background response whose id is unknown goes on; sent again, it would be billed
+    A background response whose id is unknown continues; sent again, it would be billed
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
     if error is None or error.was_sent:
         return True
-    asks_again = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not asks_again
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
