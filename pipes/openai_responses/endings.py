@@ -78,20 +78,31 @@ FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
 
 NO_CREDIT_CODES = frozenset(
     {
-        *("insufficient_quota", "credit_balance_exhausted"),
-        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
-        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
-        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
-        *("invalid_image_url", "image_too_large", "image_too_small"),
-        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
-        *("unsupported_image_media_type", "empty_image_file"),
-        *("failed_to_download_image", "image_file_not_found"),
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
     }
 )
 """Codes of refusals of an image."""
@@ -232,11 +243,14 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition(_ARRIVED)
-        return self._replace(sentence=f"{before}Try again.") if rest else self
+        before, _, advice = self.sentence.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(sentence=f"{before}Try again.")
 
 
 def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -280,12 +294,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _code(error.error), str(error))
-    unreached = ("cut", "") if has_begun else ("unreachable", "-")
-    kind, word = _EXCEPTIONS.get(type(error), unreached)
-    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
+    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
     return api_word(_certain_cause(error) or error.code or error.type)
 
 
@@ -313,8 +329,9 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
+    """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
-    printable = "".join(one for one in line if one.isprintable())
+    printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
@@ -328,35 +345,57 @@ def failure_sentence(error: ApiError) -> str:
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
-    words = [word for word in _words(error) if word != own]
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
+        code="" if word else _shown(error.code),
+        param=_shown(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+
+
+def _refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    if status == 401:
+        return ["401"]
+    words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
-        words.append(own)
-    if status < 400 or status == 401:
-        words = [own if status == 401 else "3"]
-    words.append("5" if status >= 500 else "")
-    word = next(filter(known.__contains__, words))
-    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
-    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+        words.append(str(status))
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+    """Return the first word that has a sentence of its own, "" if none has."""
+    for word in words:
+        if word in sentences:
+            return word
+    return ""
 
 
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
-    known = {
+    causes = {
         None: "did not answer",
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    status = failure.status
-    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    return f"The model's server {cause}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    words = (word for word in _words(error) if word in sentences)
-    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+    word = _first_known(_words(error), sentences)
+    return sentences[word].format(code=_shown(_code(error)))
 
 
 _PHRASES = (
@@ -383,6 +422,7 @@ _CERTAIN_PHRASES = (
 
 
 def _certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -393,16 +433,23 @@ def _certain_cause(error: ApiError) -> str | None:
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    words = (_certain_cause(error), error.code, error.type, *found)
+    words = [_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            words.append(code)
     return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
-    known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
+    if not word:
+        return None
+    for sentences in SENTENCES.values():
+        if word in sentences:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None

@@ -95,25 +95,28 @@ class _Answers:
 
         An approval request cannot be answered without the reasoning before it.
         """
-        output, self.request = attempts.response.output, None
+        self.request = None
+        output = attempts.response.output
         self._items: list[Item] = []
         self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
+        calls = [item for item in output if is_call(item)]
+        approvals = [item for item in output if is_approval_request(item)]
+        has_open_calls = bool(calls or approvals)
+        used_up = attempts.limits.spent(attempts.usages, output)
+        if used_up and has_open_calls:
+            attempts.response.ending = Ending("incomplete", sentence=used_up)
         if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
+            for refused in self._refuse(calls, _BROKEN_OFF):
+                yield refused
             return
-        if toolset is None or not (calls or approvals):
+        if toolset is None or not has_open_calls:
             return
         was_last = self._is_limited
         with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
+            answers = self._answer_all(calls, approvals, toolset)
+            async with aclosing(answers) as events:
+                async for event in events:
+                    yield event
         if not was_last and (toolset.runs_calls or not calls):
             reasoning = toolset.carries_reasoning or bool(approvals)
             self.request = self._next_request(attempts, reasoning)
@@ -121,24 +124,27 @@ class _Answers:
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RunEvents:
+        """Answer the approval requests, then run the calls that the limits allow."""
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        own_calls = calls if toolset.runs_calls else ()
+        new, repeated = _split_repeated(own_calls)
         for event in self._refuse(repeated, _IS_REPEATED):
             yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
+        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
+        allowed = new[:calls_left]
+        async with aclosing(run_calls(allowed, toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
         why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
+        for event in self._refuse(new[calls_left:], why):
             yield event
-        self._is_limited = is_over or len(new) > left
+        self._is_limited = is_over or len(new) > calls_left
         self._rounds += 1
-        self._calls_run += len(new[:left])
+        self._calls_run += len(allowed)
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
         """Return the next request: the last, its output, and the outputs of its calls.
@@ -146,18 +152,22 @@ class _Answers:
         A tool that had to be called has been called; at the limit the last response may
         call none. The tools stay in the request for the prompt cache.
         """
-        request, output = attempts.request, attempts.response.output
+        request = attempts.request
         if self._is_limited:
             request = request.model_copy(update={"tool_choice": "none"})
+        output = attempts.response.output
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        """Answer calls that are not run with the reason why."""
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
+        """Add the output of a call to the run, and report it."""
+        item = output_item(call, result)
+        index = len(self.output)
         self.output.append(item)
         self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
@@ -175,7 +185,8 @@ class _Answers:
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        call = {**call, "id": f"fc_{call['call_id']}"}
+        index = len(self.output)
         self.output += [call, output]
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
