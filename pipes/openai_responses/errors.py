@@ -102,8 +102,9 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
 
 def valve_error(
@@ -197,23 +198,28 @@ def read_api_error(wire: object) -> ApiError:
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     # A gateway's own error names no place; the API's may quote what looks like a body.
-    inner = None
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
-    if inner is not None:
-        return inner._replace(is_relayed=True)
-    number = fields.get("code")
-    if isinstance(number, int) and 400 <= number < 600:
-        fields = {**fields, "code": str(number)}
-    code, kind, param = (
-        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    return ApiError(
+        code=_read_code(fields.get("code")),
+        type=as_text(fields.get("type")) or None,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
     )
-    notice = _read_notice(fields.get("misalignment"))
-    text = f"{message} {raw}".strip()
-    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
 
 
 def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
     fields = as_mapping(wire)
     return SafetyNotice(
         explanation=as_text(fields.get("detailed_explanation")),
@@ -229,23 +235,34 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
-    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
-    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
-    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
+    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
+    location = as_list(most_exact.get("loc"))
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
+    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _length_of_location(row: Mapping[str, Any]) -> int:
+    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
-        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
     except (ValueError, RecursionError):
         return None
-    inner = as_mapping(found).get("error")
-    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
     return error if error.message else None
 
 
-_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
+_LONGEST_PREFIX = 1000
+_LONGEST_BODY = 100_000
+"""Characters of a text in which a body is looked for."""

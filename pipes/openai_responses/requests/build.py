@@ -25,6 +25,7 @@ from openai_responses.items import (
     tool_kind,
 )
 from openai_responses.json_input import JsonObject, clamp_number
+from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.refusal import SentRequest
 from openai_responses.repairs.request_repairs import (
@@ -43,7 +44,7 @@ from openai_responses.requests.tools import fit_calls
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_MOST_OUTPUT_TOKENS = 128_000
+_MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
 _Positive = Annotated[int, Field(gt=0)]
@@ -106,7 +107,11 @@ class ResponsesRequest(BaseModel):
         return sent_request(self._unrepaired(), self.repairs)
 
     def _unrepaired(self) -> dict[str, Any]:
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        """Return the fields that are set, as they are before any repair."""
+        fields: dict[str, Any] = {}
+        for name, value in self:
+            if value is not None and name != "repairs":
+                fields[name] = value
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
@@ -149,36 +154,53 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body)[0], model.facts
+    given, _ = read_parameters(body)
+    passed_on, _ = _passed_on(given)
+    facts = model.facts
     effort = _effort(model, given, settings)
-    resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    fields = {
+    effort_in_use = effort or facts.default_effort
+    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
-        **({"background": True, "store": True} if settings.background else {}),
-        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
-        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
-        fields.pop(name, None)
-    if (length := fields.get("max_output_tokens")) is not None:
-        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = True  # background mode requires it
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    if reasons:
+        fields["reasoning"] = _reasoning(model, effort, given, settings)
+    with_reasoning = reasons and settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning) or None
+    fields |= {**settings.defaults, **passed_on}
+    _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 
 
+def _keep_what_fits(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove the sampling that the model rejects, and limit the length of the answer."""
+    if not _takes_sampling(facts.sampling, effort):
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+    """Return the effort that is asked for, None if the model does not take it.
+
+    `max` means the highest of the model.
+    """
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     if asked == "max" and model.facts.efforts:
         return model.facts.efforts[-1]
@@ -191,9 +213,9 @@ def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in wrong}
-        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+        reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in reasons}
+        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
     return kept, []
 
 
@@ -206,13 +228,19 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    """Return what the response is to hold beside its output."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
-    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
+    for tool in tools:
+        name = tool_kind(tool).include
+        if name:
+            wanted.append(name)
+    return wanted
 
 
 def _reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
     ours = {
@@ -230,6 +258,7 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
+    """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -258,23 +287,28 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = lower_payload(request.payload(), APPENDED)
-    kept, wrong = _passed_on(given)
-    length, most = kept.get("max_output_tokens"), request.max_output_tokens
-    if length and str(length) != str(most):
-        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
-    names = [
-        f"{key}.{inner}"
-        for key in ("reasoning", "text")
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
+    passed_on, complaints = _passed_on(given)
+    asked_length = passed_on.get("max_output_tokens")
+    sent_length = request.max_output_tokens
+    if asked_length and str(asked_length) != str(sent_length):
+        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        complaints.append(str(error))
+    names: list[str] = []
+    for key in ("reasoning", "text"):
+        for inner in given.pop(key):
+            if inner not in sent.get(key, {}):
+                names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_", "safety_identifier"),
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_",
+    "safety_identifier",
 )
 """How the names begin."""
 
@@ -289,8 +323,11 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict_item(item: Item) -> Item:
+    """Return an item for other servers: an answer as plain text, others with an id."""
     if item_type(item) == "message" and item.get("role") == "assistant":
         text = message_text(item)
         return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+    if prefix is None:
+        return item
+    return {"id": f"{prefix}_{json_digest(item)}", **item}

@@ -15,8 +15,13 @@ from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
 
 CALLERS_KEYS = (
-    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
-    *("tool_choice", "parallel_tool_calls", "truncation"),
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "tool_choice",
+    "parallel_tool_calls",
+    "truncation",
 )
 """What shapes the caller's own answer and nothing else; the length has a limit."""
 
@@ -69,6 +74,7 @@ def with_known_keys(name: str, value: object) -> Any:
 
 
 def _only_keys(value: object, known: _KeyTree) -> Any:
+    """Return a value without unknown keys at any depth; each row of a list alike."""
     if isinstance(value, list):
         return [_only_keys(row, known) for row in value]
     if not known or not isinstance(value, Mapping):
@@ -92,7 +98,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
-    given, errors = given_values(body), list[str]()
+    given = given_values(body)
+    errors: list[str] = []
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -105,7 +112,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
-            if value := own.pop(field, None) or beside:
+            value = own.pop(field, None) or beside
+            if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
@@ -117,10 +125,14 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
-    """Replace values by what they mean; those without a meaning are left out."""
+def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+    """Replace values by what they mean; those without a meaning are left out.
+
+    `prefix` is that of the names of these values, like `text.`.
+    """
     for name, read in _VALUE_READERS.items():
-        value = values.pop(key := name.removeprefix(place), None)
+        key = name.removeprefix(prefix)
+        value = values.pop(key, None)
         if value is None:
             continue
         try:
@@ -146,6 +158,7 @@ def _read_object(name: str, value: object) -> JsonObject:
 
 
 def _read_word(name: str, value: object) -> str:
+    """Return a word of the API, written in any case; raises InvalidRequest."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -155,13 +168,16 @@ def _read_word(name: str, value: object) -> str:
 
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may stand beside it."""
-    form, beside = given["response_format"], given.pop("json_schema", None)
-    form = {"type": form} if isinstance(form, str) else form
+    form = given["response_format"]
+    beside = given.pop("json_schema", None)
+    if isinstance(form, str):
+        form = {"type": form}
     is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
     return {**form, "json_schema": beside} if is_bare else form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
+    """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
@@ -215,11 +231,19 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 
 def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     """Return the parameters that name the user and, by the kind of key, the cache."""
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    key = None if kind == "off" else chat or _hash_id("cache", user_id)
-    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+    cache_key = None
+    if kind == "chat":
+        cache_key = _hash_id("chat", chat_id)
+    if kind != "off":
+        cache_key = cache_key or _hash_id("cache", user_id)
+    return {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": cache_key,
+    }
 
 
 def _hash_id(kind: str, value: str) -> str | None:
     """Return a stable name for an id, which is random and cannot be guessed."""
-    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
+    if not value:
+        return None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48]
