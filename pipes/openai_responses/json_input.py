@@ -145,28 +145,37 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def fits_form(value: object, form: Any) -> bool:
-    """Say whether a JSON value has a form.
+def matches_schema(value: object, schema: Any) -> bool:
+    """Say whether a JSON value matches a schema of ours.
 
-    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
-    form of its values, an object the forms of its keys; anything else is called.
+    A text is a pattern, a type itself, a tuple has schemas of which one matches, a list
+    the schema of its values, an object the schemas of its keys; anything else is called.
     """
-    match form:
+    match schema:
         case str():
-            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+            return isinstance(value, str) and bool(re.fullmatch(schema, value, re.S))
         case type():
-            return isinstance(value, form)
+            return isinstance(value, schema)
         case tuple():
-            return any(fits_form(value, option) for option in form)
-        case [form_of_rows]:
-            if not isinstance(value, list):
-                return False
-            return all(fits_form(row, form_of_rows) for row in value)
+            return any(matches_schema(value, option) for option in schema)
+        case [schema_of_rows]:
+            return _rows_match(value, schema_of_rows)
         case dict():
-            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
-                return False
-            return all(fits_form(value[key], form[key]) for key in value)
-    return bool(form(value))
+            return _entries_match(value, schema)
+    return bool(schema(value))
+
+
+def _rows_match(value: object, schema: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(matches_schema(row, schema) for row in value)
+
+
+def _entries_match(value: object, schemas: JsonObject) -> bool:
+    """Say whether a value is an object with no other keys, and matching values."""
+    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
+        return False
+    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:

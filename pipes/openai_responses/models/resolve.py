@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import fits_form, parse_json_object
+from openai_responses.json_input import matches_schema, parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_MODELS,
@@ -290,7 +290,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = dict(row)
     like = facts.pop("like", "")

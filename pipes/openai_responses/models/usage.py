@@ -16,7 +16,7 @@ from openai_responses.items import Item, kind_of
 from openai_responses.json_input import (
     as_mapping,
     as_text,
-    fits_form,
+    matches_schema,
     parse_json_object,
 )
 from openai_responses.models.facts import ModelFacts, ModelPrices
@@ -39,17 +39,17 @@ class Usage(NamedTuple):
     """That served the response; a sum has none."""
 
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
+    if first is None or second is None:
+        return first or second
     return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        total=one.total + other.total,
-        cached=one.cached + other.cached,
-        cache_writes=one.cache_writes + other.cache_writes,
-        reasoning=one.reasoning + other.reasoning,
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
     )
 
 
@@ -149,7 +149,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 
 
 def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000

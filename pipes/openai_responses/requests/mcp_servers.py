@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_mapping, fits_form
+from openai_responses.json_input import JsonObject, as_mapping, matches_schema
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.parameters import given_values
 
@@ -27,7 +27,7 @@ def _is_address(value: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
 
 
 _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
@@ -91,7 +91,9 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
+        name = (
+            str(label) if matches_schema(label, _SERVER_LABEL) else f"server {number}"
+        )
         if complaint := _server_error(row, fields, tools):
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
@@ -133,7 +135,7 @@ def _server_error(
     if "server_label" not in fields:
         return "it has no server_label"
     for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits_form(fields[key], form):
+        if key in fields and not matches_schema(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "its server_label is not its own"

@@ -239,7 +239,7 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-_MOST_OF_CODE = 20_000
+_MAX_CODE_LENGTH = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
@@ -259,8 +259,8 @@ def past_items(item: Item) -> list[Item]:
         return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
-    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
     return _call_pair(call_id, "code_interpreter", arguments, text)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from openai_responses.callbacks import ignore
 from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
@@ -31,7 +32,7 @@ from openai_responses.requests.json_schema import (
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_MOST_SHOWN_OF_NAME = 64
+_MAX_SHOWN_OF_NAME = 64
 _STEM = 51
 """Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
@@ -74,24 +75,33 @@ class ToolNames:
 
     @cached_property
     def _spelled(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        """The known names by their spelling; empty where two are spelled alike."""
+        names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            key = _spelling(name)
-            found[key] = "" if key in found else name  # neither of two can be meant
-        return found
+            spelling = _spelling(name)
+            if spelling in names:
+                names[spelling] = ""  # neither of the two can be meant
+            else:
+                names[spelling] = name
+        return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [
-            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
-            for t in tools
-        ]
+        renamed: list[Item] = []
+        for tool in tools:
+            if is_hosted_tool(tool):
+                renamed.append(tool)
+            else:
+                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        return renamed
 
 
 def _allowed_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that the API allows and that is not taken; it has a digest."""
     if _ALLOWED.fullmatch(name):
         return name
-    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    stem = _FORBIDDEN.sub("_", name)[:_STEM]
+    seed = name
     while True:
         seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
@@ -105,6 +115,7 @@ _LONGEST_CALL_ID = 64
 
 
 def _spelling(name: str) -> str:
+    """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
@@ -162,7 +173,7 @@ _KEYS_OF_FORMAT = ("type", "definition", "syntax")
 """No other key of a caller's tool leaves: a refusal would quote it."""
 
 
-_MOST_OF_TOOLS = 500_000
+_MAX_SIZE_OF_TOOLS = 500_000
 """The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
@@ -171,7 +182,7 @@ def responses_tools(
     specs: Sequence[JsonObject],
     *,
     strict: bool = False,
-    log: Callable[[str], object] = str,
+    log: Callable[[str], object] = ignore,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
@@ -180,12 +191,13 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
+    size_left = JsonBudget(_MAX_SIZE_OF_TOOLS)
+    strict_left = JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
         try:
-            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+            size_left.spend(json_size(spec, min(size_left.left, LARGEST_SCHEMA)))
         except JsonTooLarge:
             left_out.append(spec)
         else:
@@ -201,9 +213,10 @@ def responses_tools(
 
 
 def _spec_name(spec: object) -> str:
+    """Return the quoted name of a tool for the log; the spec may be anything."""
     outer = as_mapping(spec)
     inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -235,8 +248,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    is_list = wanted["type"] == "allowed_tools"
-    _check_offered(wanted["tools"] if is_list else [wanted], tools)
+    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    _check_offered(chosen, tools)
     return wanted
 
 
@@ -248,6 +261,7 @@ def next_tool_choice(choice: object) -> object:
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+    """Return one tool in the API's form; raises InvalidRequest if it has no name."""
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -272,11 +286,13 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     tool: Item = {"type": "function", "name": function["name"]}
-    if description := as_text(function.get("description")):
+    description = as_text(function.get("description"))
+    if description:
         tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
-    return {**tool, "parameters": shown, "strict": is_strict}
+    strict_budget = strict_left if wanted else None
+    schema, is_strict = function_parameters(parameters, strict_budget)
+    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def _custom_format(custom: JsonObject) -> Item:
@@ -300,15 +316,21 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    """Return the choice of a function, else of a hosted tool or a server."""
     sent = names.sent_name(choice)
-    types = {t.get("name"): t["type"] for t in tools if not is_hosted_tool(t)}
-    for tool in () if sent in types else tools:
+    types = {
+        tool.get("name"): tool["type"] for tool in tools if not is_hosted_tool(tool)
+    }
+    if sent in types:
+        return {"type": types[sent], "name": sent}
+    for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": types.get(sent, "function"), "name": sent}
+    return {"type": "function", "name": sent}
 
 
 def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+    """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -319,11 +341,12 @@ def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
     offered = {key for tool in tools for key in _choice_keys(tool)}
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
@@ -335,5 +358,6 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
 def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     """Return what identifies a tool in a choice, with its label and without."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    kind = as_text(tool.get("type"))
+    label = as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)

@@ -21,7 +21,7 @@ from openai_responses.requests.tools import tool_identity
 
 _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
-_MOST_DECLARED = 128
+_MAX_DECLARED_TOOLS = 128
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
 _UNSTATED = (None, {"type": "json_object"})
 
@@ -48,7 +48,7 @@ class Turn(NamedTuple):
 def read_turn(wire: str) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
-    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    Earlier versions declared many tools that way. Such a chat resets, with the
     tools as they are declared now.
     """
     turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
@@ -64,14 +64,18 @@ def record_turn(
 
     None for what is too long to be stored.
 
-    The chat begins anew with what cannot be appended: another schema of a tool, more
+    The chat resets with what cannot be appended: another schema of a tool, more
     tools than fit, an effort or a format that no update can state. Remote servers are
     not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
     begins = Turn(request.model, base={"tools": tools, **base})
-    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    turn: Turn | None = None
+    if earlier:
+        turn = _next_turn(begins, earlier, default_effort)
+    if turn is None:
+        turn = begins
     return turn if turn.wire() else None
 
 
@@ -79,18 +83,29 @@ def _next_turn(
     asked: Turn, earlier: Sequence[Turn], default_effort: str | None
 ) -> Turn | None:
     """Return what differs from the `earlier` turns; None if items cannot state it."""
-    fields, base = asked.base or {}, earlier[0].base or {}
+    fields = asked.base or {}
+    base = earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
     update = _changed_settings(held, fields, default_effort)
-    if new is None or any(
-        value in _UNSTATED for one in update.values() for value in one.values()
-    ):
+    if new is None or not _can_be_stated(update):
         return None
-    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
-    changed = {"type": CONFIGURATION, **update}
-    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
+    stated: list[Item] = []
+    if new:
+        stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
+    if update:
+        stated.append({"type": CONFIGURATION, **update})
+    return Turn(asked.model, stated)
+
+
+def _can_be_stated(update: Item) -> bool:
+    """Say whether an item can state the effort and the format of an update."""
+    for settings in update.values():
+        for value in settings.values():
+            if value in _UNSTATED:
+                return False
+    return True
 
 
 def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
@@ -101,7 +116,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
         old = known.get(tool_identity(tool))
         if old and _schema(old) != _schema(tool):
             return None
-    return new if len(known) + len(new) <= _MOST_DECLARED else None
+    return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
@@ -131,7 +146,9 @@ def append_turns(
         name: [item for item in turn.items if item_type(item) in kinds]
         for name, turn in turns.items()
     }
-    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
+    fields: dict[str, Any] = {}
+    if CONFIGURATION in kinds:
+        fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         servers = [tool for tool in offered if tool["type"] == "mcp"]
@@ -160,14 +177,20 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
-    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
-    left = [tool for tool in declared if tool_identity(tool) in names]
+    identities = {tool_identity(tool) for tool in offered}
+    left = [tool for tool in declared if tool_identity(tool) in identities]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
         return choice
-    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
-    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
-    return allowed if left else "none"
+    if not left:
+        return "none"
+    tools = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+
+
+_CHOICE_KEYS = ("type", "name", "server_label")
+"""What names a tool in `allowed_tools`."""
 
 
 def _schema(tool: Item) -> Item:
+    """Return what must stay the same of a declared tool: all but its description."""
     return {**tool, "description": None}
