@@ -7,7 +7,6 @@ items and choices. The tool itself checks the others.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from reprlib import repr as short_repr
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
 _DEEPEST_ARGUMENT = 40
-_MOST_WORK = 200_000
+_MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
@@ -46,14 +45,15 @@ class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: what was `found`
-    is remembered by the identity of the objects, so they must outlive it. If the check
+    a schema can refer to the same part several times, and to itself: the
+    `errors` of a comparison are remembered by the identity of the objects, so they must
+    outlive it. If the check
     is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
     budget: JsonBudget
-    found: dict[tuple[str, int, int], str]
+    errors: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
@@ -71,26 +71,31 @@ class _SchemaCheck(NamedTuple):
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        place = (path, id(value), id(node))
-        if place not in self.found:
-            self.found[place] = ""
-            self.found[place] = self._error(value, node, path, depth)
-        return self.found[place]
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._error(value, node, path, depth)
+        return self.errors[compared]
 
     def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
             return self.error(value, target, path, depth + 1)
-        inner = (
-            self.error(*child, depth + 1) for child in self._inner(value, node, path)
-        )
-        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
-            return found
+        error = _own_error(value, node, path)
+        if error:
+            return error
+        for child, child_node, child_path in self._inner(value, node, path):
+            error = self.error(child, child_node, child_path, depth + 1)
+            if error:
+                return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, one, path, depth + 1) for one in options):
+        if options and all(
+            self.error(value, option, path, depth + 1) for option in options
+        ):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -106,26 +111,36 @@ class _SchemaCheck(NamedTuple):
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
-            for place, one in enumerate(value):
-                yield one, items, f"{path}[{place}]"
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    place = path or "object"
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        words = _listed([_quote(one) for one in allowed[:21]])
-        return f"{place} must be one of {words}"
-    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+        words = _listed([_quote(choice) for choice in allowed[:21]])
+        return f"{shown_path} must be one of {words}"
+    if not isinstance(value, Mapping):
+        return ""
+    return _missing_key(value, node.get("required") or (), path)
+
+
+def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
     for name in required:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
+
+
+def _is_among(value: Any, choices: Sequence[Any]) -> bool:
+    return any(_same(value, choice) for choice in choices)
 
 
 def _joined(path: str, name: str) -> str:
@@ -141,9 +156,11 @@ def _quote(value: Any) -> str:
     return repr(value[:60]) if isinstance(value, str) else short_repr(value)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+    if isinstance(value, bool) is not isinstance(other, bool):
+        return False
+    return bool(value == other)
 
 
 def check_arguments(
@@ -157,22 +174,25 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given, found = dict(arguments), ""
+    given = dict(arguments)
+    error = ""
     with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
-        found = check.error(given, schema)
-    return given, f"The argument {found}." if found else None
+        error = check.error(given, schema)
+    complaint = f"The argument {error}." if error else None
+    return given, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
     known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
@@ -180,15 +200,14 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
         for name in filter(value.__contains__, properties):
             known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    nulls = check._replace(found={})
-    return {
-        name: _drop_nulls(one, known.get(name), check, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in known
-        or name in required
-        or not nulls.error(None, known[name])
-    }
+    nulls = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and nulls.error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
@@ -199,6 +218,8 @@ def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list
 
 def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(found={}, lenient=True)
-    fitting = (option for option in options if not lenient.error(value, option))
-    return [*islice(fitting, 1)] or options
+    lenient = check._replace(errors={}, lenient=True)
+    for option in options:
+        if not lenient.error(value, option):
+            return [option]
+    return options

@@ -77,7 +77,7 @@ from openai_responses.ulid import new_ulid
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
     `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
@@ -120,10 +120,10 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
                 if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
@@ -161,41 +161,46 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
             return None
-        return place if place in self._open or not any(ids) else None
+        return position if position in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
+        """Return the position of an item, if it is known.
 
         Two calls of one `call_id` stay two; the snapshot only repeats what came.
         """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
 
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
         shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -205,46 +210,48 @@ class ResponseState:
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
         """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
         events: list[RunEvent] = []
         if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
-        if place not in self._open:
+        if position not in self._open:
             return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
         if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
 
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
+        if position is None:
+            position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
         self._growing = _NO_TEXT
         item = self._with_own_call_id(item)
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -265,10 +272,10 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
+        index = self._first + position
         return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
@@ -285,20 +292,25 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
         return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
 
 
 _REFUSED_TWICE = ("error", "failed")
@@ -316,14 +328,32 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
 def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
     return (kind_of(item).text or ("", ""))[0] == kind
 
 
 def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
 
 
 def _lacks_call_id(item: Item) -> bool:
@@ -332,6 +362,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)

@@ -24,6 +24,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from openai_responses.callbacks import ignore
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import JsonObject, load_json
@@ -45,6 +46,10 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -52,17 +57,18 @@ class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
-    log: Callable[[str], object] = str
-    other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    log: Callable[[str], object] = ignore
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the rule of a tool, also where the tool `via` passes the call on."""
-        found = [_first_fitting(self.rules, name) or self.default_rule]
+        strictest = _first_fitting(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other in (via, *self.other_names(name)):
-            found.append(_first_fitting(rest, other) or "auto")
-        return max(found, key=_STRICTNESS.index)
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_fitting(rest, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -83,7 +89,10 @@ class Approver:
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
     """Return what stands beside the first pattern that fits a name."""
-    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
@@ -105,11 +114,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    told = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(told)
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
 
 
 def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
     return _ANSWERS.get(word.lower())
 
 
@@ -147,9 +157,13 @@ def _read_entries(
     """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
-        pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(word)
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
@@ -218,7 +232,7 @@ class Toolset(NamedTuple):
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -259,16 +273,17 @@ async def run_calls(
     tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
-            one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], one))
-            tasks[task] = isinstance(one, _ReadyCall) and (
-                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
-            )
+            checked = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], checked))
+            tasks[task] = _has_own_time(checked, toolset.limits)
             await asyncio.sleep(0)
-        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_apart else batch.wait(task))
+        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
+            if has_own_time:
+                await asyncio.wait([task])
+            else:
+                await batch.wait(task)
             if not task.done():
-                _cancel(one for one, apart in tasks.items() if not apart)
+                _cancel(other for other, is_apart in tasks.items() if not is_apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -277,6 +292,13 @@ async def run_calls(
                 yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
+
+
+def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
+    """Say whether the time of the batch does not count for a call."""
+    if isinstance(call, ToolResult):
+        return False
+    return call.is_interactive or bool(limits.own_seconds(call.name))
 
 
 def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
@@ -310,11 +332,13 @@ class _Batch:
                 return
 
     async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: ask a person if a rule says so, then run it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name, call.via) == "ask"
-        async with self._asking if asks else nullcontext():
+        asks_person = approver.rule_for(call.name, call.via) == "ask"
+        question_turn = self._asking if asks_person else nullcontext()
+        async with question_turn:
             began = self._loop.time()
             try:
                 refusal = await approver.refusal(
@@ -324,32 +348,41 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        async with nullcontext() if call.is_interactive else self._slots:
+        slot = nullcontext() if call.is_interactive else self._slots
+        async with slot:
             return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    """Return the call that will run, or the result of one that cannot.
+
+    A tool that passes calls on is checked itself, then the tool that it names.
+    """
     name = _name(call)
     try:
         arguments = _arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(name, arguments, tools)
-    if isinstance(found, ToolResult):
-        return found
-    resolved = tools.resolve_call(name, found.arguments)
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    if resolved[1] is found.arguments:
-        return found._replace(name=resolved[0], via=name)
-    ready = _ready_call(*resolved, tools)
-    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
 
 
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
+    """Return a call whose arguments fit the tool's schema, else the model's error."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -360,6 +393,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -368,10 +402,12 @@ def _arguments(call: Item) -> object:
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name, limits = ready.name, toolset.limits
+    name = ready.name
+    limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
+    timeout = None if ready.is_interactive else seconds
     try:
-        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
+        async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
         output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
