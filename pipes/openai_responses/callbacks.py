@@ -1,5 +1,5 @@
 """The callback of a caller that wants to hear nothing."""
 
 
-def ignore(_value: object) -> None:
+def ignore_report(_value: object) -> None:
     """Do nothing with what is reported."""

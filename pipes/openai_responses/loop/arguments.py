@@ -193,12 +193,9 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
         return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-    known: dict[str, dict[str, list[Any]]] = {}
+    known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
-        properties = form.get("properties") or {}
-        for name in filter(value.__contains__, properties):
-            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
     nulls = check._replace(errors={})
     kept: dict[Any, Any] = {}
@@ -208,6 +205,19 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
             continue
         kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
     return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from openai_responses.callbacks import ignore
+from openai_responses.callbacks import ignore_report
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
     CUT,
@@ -108,7 +108,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
-    set_waiting: Callable[[bool], object] = ignore
+    set_waiting: Callable[[bool], object] = ignore_report
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
     flex_falls_back: bool = False
 

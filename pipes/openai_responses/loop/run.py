@@ -102,9 +102,7 @@ class _Answers:
         calls = [item for item in output if is_call(item)]
         approvals = [item for item in output if is_approval_request(item)]
         has_open_calls = bool(calls or approvals)
-        used_up = attempts.limits.spent(attempts.usages, output)
-        if used_up and has_open_calls:
-            attempts.response.ending = Ending("incomplete", sentence=used_up)
+        _end_if_used_up(attempts, has_open_calls)
         if attempts.ending.is_failure:
             for refused in self._refuse(calls, _BROKEN_OFF):
                 yield refused
@@ -191,6 +189,17 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
+    """End a run that wants to continue but has used up its budget.
+
+    Every response counts, also one that calls nothing.
+    """
+    response = attempts.response
+    used_up = attempts.limits.spent(attempts.usages, response.output)
+    if used_up and has_open_calls:
+        response.ending = Ending("incomplete", sentence=used_up)
 
 
 def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:

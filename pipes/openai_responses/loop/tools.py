@@ -24,7 +24,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from openai_responses.callbacks import ignore
+from openai_responses.callbacks import ignore_report
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import JsonObject, load_json
@@ -57,7 +57,7 @@ class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
-    log: Callable[[str], object] = ignore
+    log: Callable[[str], object] = ignore_report
     other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
 
@@ -232,7 +232,7 @@ class Toolset(NamedTuple):
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = ignore
+    log: Callable[[str], object] = ignore_report
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True

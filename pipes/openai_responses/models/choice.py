@@ -119,7 +119,8 @@ def retirement_notice(
     sentence = f"{model.name} {when} {ending.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
+    successor = model.facts.successor
+    if successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
 
@@ -178,12 +179,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
+    reason = _reason_for_large(first, tools)
+    if reason:
         return large, reason
     return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))

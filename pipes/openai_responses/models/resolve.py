@@ -129,14 +129,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
-    if match := _THINKING_NAME.match(name):
-        model_id = match["model"] + (match["size"] or "")
+    thinking = _THINKING_NAME.match(name)
+    if thinking:
+        model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
         thinks = CATALOG_FACTS[model_id].default_effort != "none"
         return model_id, None if thinks else "medium"
-    if match := _INSTANT_NAME.match(name):
-        model_id = match["model"]
+    instant = _INSTANT_NAME.match(name)
+    if instant:
+        model_id = instant["model"]
         facts = CATALOG_FACTS.get(model_id)
         if facts and "none" in facts.efforts:
             return model_id, "none"
@@ -174,12 +176,14 @@ def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
+    wrapped = _WRAPPED_ID.match(model_id)
+    if wrapped:
+        return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    if match := _GPT_VERSION.match(model_id):
-        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    version = _GPT_VERSION.match(model_id)
+    if version:
+        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
 
 
@@ -233,8 +237,9 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     name = model_id
     notes = []
     if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.append(match["date"])
+        snapshot = _SNAPSHOT_DATE.search(model_id)
+        if snapshot:
+            notes.append(snapshot["date"])
         name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
     if effort:
         notes.append(effort)

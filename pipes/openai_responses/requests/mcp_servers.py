@@ -91,17 +91,19 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = (
-            str(label) if matches_schema(label, _SERVER_LABEL) else f"server {number}"
-        )
-        if complaint := _server_error(row, fields, tools):
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
-            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            what = f"keys of {name} are not sent: {', '.join(unknown)}"
+            notes.append(_servers_error(what))
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )

@@ -81,9 +81,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
     That id is `{function id}.{model}`.
     """
     fields = as_mapping(wire)
-    if family := fields.get("family"):
-        endpoint, account = fields.get("endpoint"), fields.get("account")
-        return Origin(str(family), str(endpoint or ""), str(account or ""))
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -135,15 +137,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
-        place
-        for place, item in enumerate(items)
+        position
+        for position, item in enumerate(items)
         if not (is_call_output(item) or _is_response(item))
         and item.get("call_id") not in refused
     )
     last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
+        item.get("approval_request_id"): (position > last, item)
+        for position, item in enumerate(items)
         if _is_response(item)
     }
     kept: list[Item] = []
@@ -219,7 +221,7 @@ def strip_for_replay(item: Item) -> Item:
         return _without(kept, ("content",))  # refused beside what is encrypted
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
     return kept
 
 
@@ -266,8 +268,11 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    returned = (item for item in output if _goes_back(item, with_reasoning))
-    return [one for item in returned for one in replay_items(item)]
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from openai_responses.callbacks import ignore
+from openai_responses.callbacks import ignore_report
 from openai_responses.digest import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
@@ -154,7 +154,8 @@ def clean_call(item: Item) -> Item:
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name, call_id = item.get("name"), item.get("call_id")
+    name = item.get("name")
+    call_id = item.get("call_id")
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
@@ -182,7 +183,7 @@ def responses_tools(
     specs: Sequence[JsonObject],
     *,
     strict: bool = False,
-    log: Callable[[str], object] = ignore,
+    log: Callable[[str], object] = ignore_report,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
