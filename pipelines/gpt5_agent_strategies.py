@@ -13173,6 +13173,35 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# shells.timeouts
+#
+# The time limits of requests that an administrator can set, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+class TimeoutSettings(BaseModel):
+    """Keys of EXPERT_JSON that both have, in seconds."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+
+# --------------------------------------------------------------------------------------
 # toolbox.sandbox.processes
 #
 # Child processes, in any event loop.
@@ -19321,26 +19350,9 @@ class Valves(BaseModel):
 THIS_PLACE = "the valves of this pipeline"
 
 
-class AgentExpertSettings(BaseModel):
+class AgentExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
     max_retries: int = Field(
         default=1,
         ge=0,

@@ -14879,6 +14879,35 @@ def _requested_verbosity(message: UserMessage) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# shells.timeouts
+#
+# The time limits of requests that an administrator can set, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+class TimeoutSettings(BaseModel):
+    """Keys of EXPERT_JSON that both have, in seconds."""
+
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+    connect_timeout_seconds: float = Field(
+        default=30, gt=0, description="Time limit to open a connection."
+    )
+    first_event_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest wait for an answer to begin, 30 to 900.",
+    )
+    idle_timeout_seconds: float = Field(
+        default=300,
+        ge=30,
+        le=900,
+        description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+
+# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -15049,26 +15078,9 @@ class Administration(Protocol):
 # --------------------------------------------------------------------------------------
 
 
-class ExpertSettings(BaseModel):
+class ExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
     total_timeout_seconds: float = Field(
         default=0,
         ge=0,

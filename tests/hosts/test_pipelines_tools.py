@@ -259,7 +259,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
         await attach(tab.user, "rain.csv", CSV, "text/csv", process=False),
         await attach(admin, "secret.csv", CSV, "text/csv", process=False),
     ]
-    writing = "open('report.html.gz', 'w').write(open('rain.csv').read())"
+    writing = "open('lake.html.gz', 'w').write(open('rain.csv').read())"
     valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
     async with agent_valves_changed(agents, **valves):
         turn = await used(tab, "python_execute", {"code": writing}, files=files)
@@ -272,7 +272,7 @@ async def test_file_of_a_user_is_not_stored_in_an_administrators_account(
     output = json.dumps(await stored_output(tab, turn))
     assert "secret.csv is not there. Error: It belongs to somebody" in output
     stored = await admin.call("GET", "/api/v1/files/?content=false")
-    assert "report.html.gz" not in json.dumps(stored)
+    assert "lake.html.gz" not in json.dumps(stored)
 
 
 async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(

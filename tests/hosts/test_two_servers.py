@@ -190,6 +190,8 @@ async def test_many_answers_are_counted_exactly(
     async with administration(pair.admin, USER_LIMITS_JSON="[]"):
         asked = (pair.members[n % 2].complete(MODEL, "sim:short") for n in range(50))
         await asyncio.gather(*asked)
+        for member in pair.members:  # each server writes what it has counted
+            await member.complete(MODEL, "/usage")
         told = [await member.complete(MODEL, "/usage") for member in pair.members]
 
     used = [(request.response or {})["usage"] for request in answered(simulator)]

@@ -9,30 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from gpt5_agent.shell.valves import Valves
 from openai_responses.loop.tools import read_timeouts
 from shells.json_valve import read_json_valve
+from shells.timeouts import TimeoutSettings
 
 THIS_PLACE = "the valves of this pipeline"
 
 
-class AgentExpertSettings(BaseModel):
+class AgentExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
-    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
-
-    connect_timeout_seconds: float = Field(
-        default=30, gt=0, description="Time limit to open a connection."
-    )
-    first_event_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest wait for an answer to begin, 30 to 900.",
-    )
-    idle_timeout_seconds: float = Field(
-        default=300,
-        ge=30,
-        le=900,
-        description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
     max_retries: int = Field(
         default=1,
         ge=0,
