@@ -33,12 +33,12 @@ from owui_chat.files import container_addresses, file_citations
 from owui_manifold.host import NewFile, store_file, user_model
 from owui_manifold.request import PreparedRequest
 
-_MOST_FETCHED = 32 * 1024**2
-_MOST_FILES = 20
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
 
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
@@ -79,7 +79,7 @@ class ArtifactStore:
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []
         if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MOST_FILES], message_text(item))
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
@@ -127,7 +127,7 @@ class ArtifactStore:
         try:
             endpoint, connections = self._prepared.endpoint, self._connections
             content = await container_file(
-                endpoint, connections, ids, _MOST_FETCHED, deadlines
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)

@@ -138,10 +138,10 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_words(call) == "/check"
+    return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_words(call: PipeCall) -> str:
+def last_user_text(call: PipeCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
@@ -151,10 +151,10 @@ def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
-    return told_lines(_Diagnostics(call, connections).lines())
+    return stream_lines(_Diagnostics(call, connections).lines())
 
 
-async def told_lines(
+async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell lines as an answer, one at a time."""

@@ -89,7 +89,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called with
     true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
     although tools are called, or nothing. `flex_falls_back` allows the standard tier,
@@ -102,7 +102,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
+    set_waiting: Callable[[bool], object] = bool
     spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
     flex_falls_back: bool = False
 
@@ -117,7 +117,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
@@ -151,7 +151,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
-            self.limits.heard(False)
+            self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
