@@ -125,7 +125,8 @@ class ArtifactStore:
         """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
-            endpoint, connections = self._prepared.endpoint, self._connections
+            endpoint = self._prepared.endpoint
+            connections = self._connections
             content = await container_file(
                 endpoint, connections, ids, _MAX_FETCHED, deadlines
             )
@@ -145,9 +146,10 @@ class ArtifactStore:
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
-            caller, host = self._prepared.call.caller, self._prepared.call.host
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = place if caller.may_have_row else {}
+            caller = self._prepared.call.caller
+            host = self._prepared.call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
             user = await user_model(caller.user_id) if caller.user_id else None
             if user is None:
                 return None

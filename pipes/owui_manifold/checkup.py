@@ -69,8 +69,9 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        place, name = self._endpoint.host, self._model.name
-        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
+        host = self._endpoint.host
+        name = self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -119,7 +120,8 @@ class _Diagnostics:
     async def _try(self, **more: Any) -> str:
         asked = {"stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy, ended = "", RunDone(CUT)
+        remedy = ""
+        ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:

@@ -63,7 +63,8 @@ async def answer_with_failover(
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    ending, status = event.ending, event.trace.status or 0
+                    ending = event.ending
+                    status = event.trace.status or 0
                     notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
