@@ -1,6 +1,6 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
 
@@ -21,7 +21,7 @@ from owui_manifold.report import (
     notices_of,
     report_end,
     report_request,
-    server_words,
+    server_message,
 )
 from owui_manifold.request import PreparedRequest, is_as_configured, repair_scope
 from owui_manifold.silence import WaitingLines
@@ -45,7 +45,8 @@ async def answer_events(
     """
     check_limits(prepared)
     prepared = compare_cache(prepared)
-    call, recorder = prepared.call, _recorder(prepared)
+    call = prepared.call
+    recorder = _recorder(prepared)
     citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
@@ -63,7 +64,10 @@ async def answer_events(
             event = await artifacts.stored(_without_reason(call, arrived))
             if event is None:
                 continue
-            for cited in citations.feed(event) if call.caller.host_reads else (event,):
+            cited_events: Iterable[CitedEvent] = (event,)
+            if call.caller.host_reads:
+                cited_events = citations.feed(event)
+            for cited in cited_events:
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
@@ -79,20 +83,25 @@ async def _write_records(
 
     The answer's own records follow the text that they belong to: nobody waits for them.
     """
-    store, shown = prepared.store, list[AnswerEvent]()
-    for recorded in recorder.feed(event) if recorder else (event,):
+    store = prepared.store
+    shown = list[AnswerEvent]()
+    recorded_events = recorder.feed(event) if recorder else (event,)
+    for recorded in recorded_events:
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.warn(_NOT_WRITTEN)
-    return [*shown, *(store.take_unsent() if store else ())]
+    if store:
+        shown += store.take_unsent()
+    return shown
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
     """Return the recorder of a chat; None where nothing can be stored."""
-    caller, store = prepared.call.caller, prepared.store
+    caller = prepared.call.caller
+    store = prepared.store
     remembers = prepared.call.valves.remembers_reasoning()
     if not store and not (remembers and caller.host_reads and not caller.task):
         return None
@@ -109,6 +118,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 
 
 def _new_record() -> tuple[str, int]:
+    """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()
 
 
@@ -116,16 +126,17 @@ def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
     """Log what happens before an answer; return the event as people see it."""
     if not isinstance(event, Status):
         return event
-    reason = server_words(call, event.reason)
+    reason = server_message(call, event.reason)
     call.log.warn(f"{event.sentence} {reason}".strip())
     return Status(event.sentence)
 
 
-async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
+async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
     """Remember what made a request acceptable: for its chat, or for its server."""
-    call, store = prepared.call, prepared.store
+    call = prepared.call
+    store = prepared.store
     scope = repair_scope(call, prepared.request.model)
-    for trial in helped:
+    for trial in confirmed:
         repair = trial.repair
         if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
             if trial.is_lasting:

@@ -33,12 +33,12 @@ from owui_chat.files import container_addresses, file_citations
 from owui_manifold.host import NewFile, store_file, user_model
 from owui_manifold.request import PreparedRequest
 
-_MOST_FETCHED = 32 * 1024**2
-_MOST_FILES = 20
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
 
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
@@ -79,7 +79,7 @@ class ArtifactStore:
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []
         if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MOST_FILES], message_text(item))
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
@@ -125,9 +125,10 @@ class ArtifactStore:
         """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
-            endpoint, connections = self._prepared.endpoint, self._connections
+            endpoint = self._prepared.endpoint
+            connections = self._connections
             content = await container_file(
-                endpoint, connections, ids, _MOST_FETCHED, deadlines
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -145,9 +146,10 @@ class ArtifactStore:
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
-            caller, host = self._prepared.call.caller, self._prepared.call.host
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = place if caller.may_have_row else {}
+            caller = self._prepared.call.caller
+            host = self._prepared.call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
             user = await user_model(caller.user_id) if caller.user_id else None
             if user is None:
                 return None

@@ -33,14 +33,24 @@ _TOOL_TYPES = (
     "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
-    *("vector_store_ids", "container", "environment", "input_image_mask"),
-    *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
+    "vector_store_ids",
+    "container",
+    "environment",
+    "input_image_mask",
+    "server_url",
+    "connector_id",
+    "tunnel_id",
+    "authorization",
+    "headers",
 )
 """Fields of tools that name what belongs to somebody, or where a chat is sent."""
 
 _KNOWN_WORDS = {
-    *("max_output_tokens", "reasoning.mode", "reasoning.context"),
-    *(*ADMINISTRATORS_KEYS, *_TOOL_TYPES),
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ADMINISTRATORS_KEYS,
+    *_TOOL_TYPES,
     *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
 }
 
@@ -67,10 +77,13 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
     is_new = call.capabilities.first_time
-    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: {names}"
-        call.log.warn(told)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
     return call._replace(body=body)
 
 
@@ -82,6 +95,7 @@ def opening_error(expert: ExpertSettings) -> str:
 
 
 def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
     return word.removeprefix("admin:").strip()
 
 
@@ -91,16 +105,19 @@ def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: stored[k] for k in closed if k in stored}
-    if isinstance(given := body.get("reasoning"), Mapping):
-        kept["reasoning"] = _permitted_reasoning(given, may)
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
     tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
-        if isinstance(given := body.get(name), list):
+        given = body.get(name)
+        if isinstance(given, list):
             kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
     return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
     free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
     stored = as_mapping(may.stored.get("reasoning")).items()
     return dict(i for i in given.items() if i[0] in free or i in stored)
@@ -115,15 +132,17 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
-    closed = [
-        f"{kind}.{name}"
-        for name in _CLOSED_FIELDS
-        if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
-    ]
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
     return all(word in opened for word in closed or [kind])
 
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    value, most = body.get(name), may.longest
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)

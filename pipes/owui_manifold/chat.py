@@ -115,7 +115,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    origin = origin_at(chat.model.family, endpoint)
+    tools = chat.tools
     items = await _history(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
@@ -175,7 +176,8 @@ _LEFT_OUT = "a developer's message in its row was left out"
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
-    call, metadata = chat.call, chat.call.host.metadata
+    call = chat.call
+    metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
     if len(parts) < len(given):
@@ -204,12 +206,17 @@ def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
-    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
     stored = chat.store.repairs if chat.store else ()
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
@@ -221,7 +228,9 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts = chat.call, chat.store, chat.parts
+    call = chat.call
+    store = chat.store
+    parts = chat.parts
     if store is None or not stored_messages(parts):
         return chat
     if not chat.continues:
@@ -235,7 +244,8 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         return chat
     # What changed since an answer began is told at its end: it is no question.
     change = change_instructions(told, chat.instructions, call.model_id)
-    if notice := change_notice(change):
+    notice = change_notice(change)
+    if notice:
         prefix.append(notice)
     return chat._replace(instructions=told.first)
 
@@ -245,7 +255,8 @@ def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
 
     An earlier run of the same message does not count: a client chooses the ids.
     """
-    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    answer_id = chat.call.caller.message_id
+    facts = chat.model.facts
     earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
     sent = SentContext()
     if chat.is_stable:
@@ -284,10 +295,15 @@ def _with_turns(
 
 def _appended(chat: _Chat) -> set[str]:
     """Return the types of items that its model and server take."""
-    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
-    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
-    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds) - lowered_kinds(chat.request.repairs)
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
@@ -311,8 +327,10 @@ _PASSES = (
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
-    size += sum(map(image_length, parts)) >> 10
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):

@@ -69,8 +69,9 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        place, name = self._endpoint.host, self._model.name
-        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
+        host = self._endpoint.host
+        name = self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -119,7 +120,8 @@ class _Diagnostics:
     async def _try(self, **more: Any) -> str:
         asked = {"stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy, ended = "", RunDone(CUT)
+        remedy = ""
+        ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
@@ -138,10 +140,10 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_words(call) == "/check"
+    return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_words(call: PipeCall) -> str:
+def last_user_text(call: PipeCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
@@ -151,10 +153,10 @@ def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
-    return told_lines(_Diagnostics(call, connections).lines())
+    return stream_lines(_Diagnostics(call, connections).lines())
 
 
-async def told_lines(
+async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell lines as an answer, one at a time."""

@@ -92,7 +92,8 @@ def read_config(
 
     A user's lines of the log cannot be hidden from the administrator.
     """
-    host, person = metadata or {}, user or {}
+    host = metadata or {}
+    person = user or {}
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
@@ -180,13 +181,13 @@ _OTHER_FILTER_VERSION = (
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
-    **{
-        name.lower(): name
-        for name in (
-            *("VERBOSITY", "WEB_SEARCH", "CODE_INTERPRETER", "IMAGE_GENERATION"),
-            *("SERVICE_TIER", "SHOW_COST", "LOG_LEVEL"),
-        )
-    },
+    "verbosity": "VERBOSITY",
+    "web_search": "WEB_SEARCH",
+    "code_interpreter": "CODE_INTERPRETER",
+    "image_generation": "IMAGE_GENERATION",
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 

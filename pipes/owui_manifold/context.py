@@ -129,7 +129,8 @@ class PipeCall(NamedTuple):
     @property
     def endpoint(self) -> Endpoint:
         """Where its requests go; raises InvalidRequest for unusable valves."""
-        config, is_admin = self.config, self.caller.is_admin
+        config = self.config
+        is_admin = self.caller.is_admin
         made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
         headers = {**config.identity, **made.extra_headers}
         return replace(made, token=config.token or made.token, extra_headers=headers)
@@ -142,22 +143,29 @@ class PipeCall(NamedTuple):
         """
         chosen = self.chosen_model
         is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
-        return (not is_azure and replacement(chosen, utc_today())) or chosen
+        if is_azure:
+            return chosen
+        return replacement(chosen, utc_today()) or chosen
 
     @property
     def chosen_model(self) -> ResolvedModel:
         """The model that was asked for, which may be switched off."""
         model = self.resolve(self.caller.model)
-        if ends := self.capabilities.shutdown_dates.get(model.id):
+        ends = self.capabilities.shutdown_dates.get(model.id)
+        if ends:
             return model._replace(facts=model.facts._replace(shutdown=ends))
         return model
 
     @property
     def facts(self) -> JsonObject:
         """What the administration's filter is told of the call."""
-        caller, base_url = self.caller, self.valves.BASE_URL
-        told = {"user": self.user, "model": caller.model, "base_url": base_url}
-        return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
+        return {
+            **self.caller._asdict(),
+            "user": self.user,
+            "model": self.caller.model,
+            "base_url": self.valves.BASE_URL,
+            "has_own_key": bool(self.config.own_key),
+        }
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""

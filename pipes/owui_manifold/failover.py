@@ -27,8 +27,10 @@ def at_endpoint(call: PipeCall) -> PipeCall:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, dict(endpoints.valves())
-    if key := replaced["API_KEY"]:
+    config = call.config
+    replaced = dict(endpoints.valves())
+    key = replaced["API_KEY"]
+    if key:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
     scope = replaced.pop("ENTRA_SCOPE", "")
@@ -37,7 +39,7 @@ def at_endpoint(call: PipeCall) -> PipeCall:
     return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
-async def answer_somewhere(
+async def answer_with_failover(
     prepared: PreparedRequest,
     endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
@@ -61,15 +63,16 @@ async def answer_somewhere(
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    ending, status = event.ending, event.trace.status or 0
+                    ending = event.ending
+                    status = event.trace.status or 0
                     notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)
                 if not isinstance(event, StoredRecord):
                     begun = begun or not isinstance(event, Status)
-                    for one in held:
-                        yield one
+                    for held_event in held:
+                        yield held_event
                     held.clear()
             else:
                 return
@@ -80,5 +83,7 @@ async def answer_somewhere(
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
     """Return who wrote the last reasoning of a chat."""
     records = prepared.records.values()
-    made = [one for one in records if any(map(is_encrypted, one.payload))]
-    return max(made, key=lambda one: one.ulid).origin if made else None
+    made = [record for record in records if any(map(is_encrypted, record.payload))]
+    if not made:
+        return None
+    return max(made, key=lambda record: record.ulid).origin

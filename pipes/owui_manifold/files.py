@@ -30,7 +30,7 @@ from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
 from owui_manifold.host import file_row, stored_bytes, user_model
 
-_MOST_BYTES = 50_000_000
+_MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""
 
 _TOO_LARGE = (
@@ -72,16 +72,19 @@ async def add_documents(
     `all`. Raises InvalidRequest for one that cannot be sent with the message that is
     asked.
     """
-    result, question, left = list(parts), question_index(parts), _MOST_BYTES
-    for place, part in enumerate(parts):
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
             read = list[Item]()
             for file in part.attachments:
-                found, size = await _read_document(file, user, wanted, left)
+                document, size = await _read_document(file, user, wanted, left)
                 left -= size
-                if found:
-                    read.append(part_or_note(found, is_asked=place == question))
-            result[place] = part.with_content([*read, *part.content])
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
     return result
 
 

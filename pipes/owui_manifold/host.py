@@ -85,7 +85,8 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
         if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
             include = _host_name("utils.headers", "include_user_info_headers")
             headers = include({}, await user_model(user_id), request=host.request)
-            if chat_id := host.metadata.get("chat_id"):
+            chat_id = host.metadata.get("chat_id")
+            if chat_id:
                 name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
                 headers[name] = quote(str(chat_id), ":", errors="replace")
     return headers
@@ -103,14 +104,14 @@ async def active_administration(request: Any) -> Administration | None:
     if _ADMINISTRATION not in active:
         return None
     load = _host_name("utils.filter", "get_function_module")
-    found = await load(request, _ADMINISTRATION)
-    if getattr(found, "CONTRACT", 0) != 1:
+    filter_module = await load(request, _ADMINISTRATION)
+    if getattr(filter_module, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
-    found.valves = await context.get_function_valves(
-        active, _ADMINISTRATION, found.Valves
+    filter_module.valves = await context.get_function_valves(
+        active, _ADMINISTRATION, filter_module.Valves
     )
-    administration: Administration = found
+    administration: Administration = filter_module
     return administration
 
 
@@ -236,7 +237,8 @@ async def process_tool_result(
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
     shown = build(name, params, result, tool, host.metadata) or result
-    kind, direct = tool.get("type", ""), bool(tool.get("direct"))
+    kind = tool.get("type", "")
+    direct = bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )

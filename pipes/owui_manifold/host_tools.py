@@ -44,7 +44,8 @@ def build_approver(call: PipeCall) -> Approver:
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host, rules = call.host, call.config.approval_rules
+    host = call.host
+    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -58,16 +59,17 @@ def build_approver(call: PipeCall) -> Approver:
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
+    """Say whether a tool is one of the host's own."""
     return bool(value_at(host.tools, name, "type") == "builtin")
 
 
-_SLOW = ("delegate_task", "generate_image", "edit_image")
+_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
 _HOUR = 3600.0
 
 
-def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
     """Return the seconds of the host's own tools that may take minutes by design."""
-    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
+    return [(name, _HOUR) for name in _LONG_RUNNING if _is_builtin(host, name)]
 
 
 _OWN_NAME = "function_name"
@@ -107,7 +109,7 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
-_MOST_WAITING_MS = 240_000
+_MAX_WAITING_MS = 240_000
 """The longest time that Open WebUI waits for an answer to its approval card.
 
 From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
@@ -129,7 +131,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
-            "timeout_ms": _MOST_WAITING_MS,
+            "timeout_ms": _MAX_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -154,13 +156,16 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 def _is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
-    found = parse_json_object(text)
-    if found is None:
+    result = parse_json_object(text)
+    if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
-    refused = found.get("success") is False or found.get("ok") is False
-    told = found.get("error") or (refused and found.get("message"))
-    failed = str(found.get("status")).strip().lower() in ("error", "failed")
-    return failed or (isinstance(told, str | Mapping | list) and bool(told))
+    if str(result.get("status")).strip().lower() in ("error", "failed"):
+        return True
+    error = result.get("error")
+    is_refused = result.get("success") is False or result.get("ok") is False
+    if is_refused and not error:
+        error = result.get("message")
+    return isinstance(error, str | Mapping | list) and bool(error)
 
 
 _DISPATCHERS = (CALL_TOOL, "search_tools")
@@ -177,6 +182,7 @@ class HostTools:
         self._names = names
 
     def _own_name(self, name: str) -> str:
+        """Return the host's name of a tool, by the name that the model was given."""
         return self._names.own_name(name, self._host.tools)
 
     def parameters(self, name: str) -> JsonObject | None:
@@ -206,7 +212,8 @@ class HostTools:
 
         It is resolved before anybody is asked, so the approved tool is what runs.
         """
-        own, tools = self._own_name(name), self._host.tools
+        own = self._own_name(name)
+        tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
@@ -219,14 +226,17 @@ class HostTools:
 
         MCP servers check their own arguments.
         """
-        own, account = self._own_name(name), self._call.account
+        own = self._own_name(name)
+        account = self._call.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
         return await result
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
-        tool, params = self._host.tools[own], arguments
+        """Run a tool with the arguments that its schema names."""
+        tool = self._host.tools[own]
+        params = arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -250,12 +260,14 @@ class HostTools:
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id, threads = self._call.caller.user_id, self._call.threads
-        return await threads.setdefault(user_id, UserThreads()).run(work)
+        user_id = self._call.caller.user_id
+        threads = self._call.threads.setdefault(user_id, UserThreads())
+        return await threads.run(work)
 
     async def _in_the_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
+        """Return what the browser says of its own tool."""
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
@@ -271,7 +283,8 @@ class HostTools:
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        host, caller = self._host, self._call.caller
+        host = self._host
+        caller = self._call.caller
         user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result

@@ -92,8 +92,10 @@ def list_models(
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
         overrides = {}  # the chat shows the mistake
-    listed, names = comma_list(valves.MODEL_ID), list[str]()
-    today, usable = utc_today().isoformat(), None
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         fetches = read_expert_settings(valves).fetch_models

@@ -31,13 +31,13 @@ from owui_manifold.callers import permitted_call
 from owui_manifold.chat import build_chat_request
 from owui_manifold.checkup import (
     is_check_command,
-    last_words,
+    last_user_text,
     run_diagnostics,
-    told_lines,
+    stream_lines,
 )
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
-from owui_manifold.failover import answer_somewhere, at_endpoint
+from owui_manifold.failover import answer_with_failover, at_endpoint
 from owui_manifold.host import active_administration, allowed_features, identity_headers
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
@@ -119,7 +119,8 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
-        failed, view = True, _new_view(call)
+        failed = True
+        view = _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -147,7 +148,9 @@ class Pipe:
             return result
         if ended.ending.is_failure:
             result |= error_chunk(ended.ending.sentence)
-        return result | ({"output": items} if items else {})
+        if items:
+            result |= {"output": items}
+        return result
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed.
@@ -166,6 +169,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: PipeCall) -> str:
+        """Return a task's text; the chat's model does what TASK_MODEL may not."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
@@ -179,12 +183,13 @@ class Pipe:
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.usage_answer(last_words(call))):
-            return told_lines(lines)
+        lines = account.limits.usage_answer(last_user_text(call)) if account else None
+        if lines:
+            return stream_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(
+            return answer_with_failover(
                 request, account.endpoints, permit, self._connections
             )
         return answer_events(request, self._connections)
@@ -192,11 +197,14 @@ class Pipe:
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
         asked = None if call.account else call.host.request
-        if administration := await active_administration(asked):
+        administration = await active_administration(asked)
+        if administration:
             account = await administration.begin(call.facts)
             call = call._replace(account=account)
         call = at_endpoint(call)
-        config, valves, endpoint = call.config, call.valves, call.endpoint
+        config = call.config
+        valves = call.valves
+        endpoint = call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
@@ -216,7 +224,8 @@ class Pipe:
         self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
     ) -> tuple[RunDone, list[Item]]:
         """Read `events`; return their end and the items for the host."""
-        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
+        ended = RunDone(CUT)
+        view = NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
@@ -227,6 +236,7 @@ class Pipe:
 
 
 def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
+    """Return what renders the stream for its reader: Open WebUI or a plain client."""
     if call.caller.host_reads:
         return NativeRenderer(monotonic_seconds, HostedItems)
     return ChunkRenderer(*_response_head(call))

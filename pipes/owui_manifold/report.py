@@ -61,7 +61,9 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     The host has that answer in front of this one's question, with the id of its
     response in its usage. Other servers refuse the field.
     """
-    call, request, store = prepared.call, prepared.request, prepared.store
+    call = prepared.call
+    request = prepared.request
+    store = prepared.store
     asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
     if not (asks and store and call.resolve(request.model).facts.diagnostics):
         return prepared
@@ -81,7 +83,8 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
 
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
-    request, call = prepared.request, prepared.call
+    request = prepared.request
+    call = prepared.call
     call.log.line(
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
@@ -91,8 +94,8 @@ def report_request(prepared: PreparedRequest) -> None:
     )
     missing, errors = _missing_features(prepared)
     if missing:
-        told = "left out, not known to the API or not taken by the model: "
-        call.log.line("DEBUG", told + ", ".join(missing))
+        reason = "left out, not known to the API or not taken by the model"
+        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
@@ -101,42 +104,60 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
-    call, trace = prepared.call, ended.trace
-    ids = _ids_in_log(trace)
-    remark = _tools_remark(prepared, ended)
-    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
-    if call.config.expert.writes_audit_log():
-        audited = _audited(prepared)
-        line = audited.error_line(trace.error, trace.status)
-        if ended.ending.kind in ("completed", "incomplete"):
-            line = audited.success_line(trace.model)
-        call.log.audit(line)
+    call = prepared.call
+    trace = ended.trace
+    ended = ended._replace(
+        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+    )
+    _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
-        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
-    if not ended.ending.is_failure:
+        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended, trace))
+    else:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return _add_cost(prepared, ended)
-    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    words = (error.code or ended.ending.code, error.type, error.param)
-    code, group, param = map(api_word, words)
-    said = server_words(call, said)
+    return _add_cost(prepared, ended)
+
+
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
+    """Write a run's end to the audit log, if that is on."""
+    call = prepared.call
+    if not call.config.expert.writes_audit_log():
+        return
+    audited = _audited(prepared)
+    if ended.ending.kind in ("completed", "incomplete"):
+        line = audited.success_line(ended.trace.model)
+    else:
+        line = audited.error_line(ended.trace.error, ended.trace.status)
+    call.log.audit(line)
+
+
+def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+    """Log a failure; return it with the message to show.
+
+    Administrators also see what the server said. `trace` still has the response id.
+    """
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(call, f"{trace.subject} {error.message}".strip())
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {ids}. {said}",
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    sentence = _with_error_id(call, sentence)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    message = _with_error_id(call, message)
     if call.caller.is_admin:
-        sentence = f"{sentence} {said}".strip()
-    ending = ended.ending._replace(sentence=sentence)
-    return _add_cost(prepared, ended._replace(ending=ending))
+        message = f"{message} {answer}".strip()
+    return ended.ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -156,13 +177,15 @@ def _ids_in_log(trace: Trace) -> str:
     return ", ".join(ids)
 
 
-_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_MANY_TOKENS = 4000
+_SOME_TOKENS = 1000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
-def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     """Return what explains a large number at a chat's first answer: its tools."""
-    request, usage = prepared.request, ended.usage
+    request = prepared.request
+    usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
@@ -177,12 +200,14 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 
 def _explained_ending(ended: RunDone) -> Ending:
     """Return how a run ended: why it did, if there is nothing to read or to see."""
-    ending, output = ended.ending, ended.output
+    ending = ended.ending
+    output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
-        called = output and is_call_output(output[-1])
-        return ending_of_incomplete("only_calls" if called else "no_answer")
+        ends_with_call = output and is_call_output(output[-1])
+        reason = "only_calls" if ends_with_call else "no_answer"
+        return ending_of_incomplete(reason)
     if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
@@ -196,13 +221,15 @@ def _is_seen(item: Item) -> bool:
     return has_image(item) or is_code(item)
 
 
-_MOST_WORDS, _MOST_READ = 500, 5000
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
 
 
-def server_words(call: PipeCall, words: str) -> str:
+def server_message(call: PipeCall, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
-    return f"The server said: {said}" if said else ""
+    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    shown = redacted[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
@@ -220,7 +247,8 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    call, config = prepared.call, prepared.call.config
+    call = prepared.call
+    config = call.config
     if call.caller.task:
         return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
@@ -230,17 +258,20 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
-    if removed:
-        meant = removed.keys() <= {"turn_boundary"}
-        if not meant:
-            call.capabilities.count_dropped(removed)
-        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-        told = f"the API left out earlier reasoning of the input: {counts}"
-        call.log.line("DEBUG" if meant else "WARNING", told)
+    if not removed:
+        return
+    is_intended = removed.keys() <= {"turn_boundary"}
+    if not is_intended:
+        call.capabilities.count_dropped(removed)
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    level = "DEBUG" if is_intended else "WARNING"
+    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
-    payload, host = prepared.request.payload(), prepared.endpoint.host
+    """Return what the audit log writes about a request."""
+    payload = prepared.request.payload()
+    host = prepared.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
@@ -259,14 +290,15 @@ def cost_of_responses(
 
     Other servers do not say which tier served a response: it is the one asked for.
     """
-    call, request = prepared.call, prepared.request
+    call = prepared.call
+    request = prepared.request
     own = call.config.prices
     if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
@@ -289,8 +321,10 @@ async def _legacy_notice(call: PipeCall) -> str:
     if row is None:
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
-    notice = _HOW + (_DONE if changed else _ADVICE)
-    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
+    advice = _DONE if changed else _ADVICE
+    notice = f"{_HOW}{advice}"
+    is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
+    return notice if is_shown else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -309,11 +343,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
     every_note = (*servers.notes, opening_error(call.config.expert), image)
-    notes = [note for note in every_note if note and _tell_once(call, note)]
-    return [*(complaints if call.caller.is_admin else ()), *notes]
+    notes = [note for note in every_note if note and _is_first_notice(call, note)]
+    if not call.caller.is_admin:
+        return notes
+    return [*complaints, *notes]
 
 
-def _tell_once(call: PipeCall, notice: str) -> bool:
+def _is_first_notice(call: PipeCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")

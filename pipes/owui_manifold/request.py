@@ -32,7 +32,7 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import PipeCall
 from owui_manifold.host import require_floor
-from owui_manifold.host_tools import HostTools, build_approver, slow_tools
+from owui_manifold.host_tools import HostTools, build_approver, long_running_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -102,7 +102,9 @@ def request_settings(
     call: PipeCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
-    config, valves, summary = call.config, call.valves, call.config.summary
+    config = call.config
+    valves = call.valves
+    summary = config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
@@ -126,7 +128,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     Tools of the chat, what was appended to it and a key of their own may be a user's
     choice.
     """
-    call, sent = prepared.call, prepared.request
+    call = prepared.call
+    sent = prepared.request
     if call.config.own_key:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):
@@ -152,6 +155,7 @@ def repair_scope(call: PipeCall, model: str) -> RepairScope:
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    """Say whether BACKGROUND_MODELS names a model, by one of its names."""
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
@@ -165,7 +169,9 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     from gpt-6.2 on, encrypted reasoning depend on them
     (docs/reference/responses-api.md, "Changed beginnings").
     """
-    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    caller = call.caller
+    valves = call.valves
+    tier = call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
@@ -192,7 +198,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
+            own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         call.log.warn,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
@@ -220,7 +226,8 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
     A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    valves = call.valves
+    wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
@@ -231,7 +238,8 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
-    call, model = prepared.call, prepared.request.model
+    call = prepared.call
+    model = prepared.request.model
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
@@ -239,10 +247,12 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        call.log.warn(told)
+        call.log.warn(
+            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        )
     return True
 
 
 def _task_lack(endpoint: Endpoint, model: str) -> str:
+    """Return the text that remembers that a key may not use a model for tasks."""
     return f"{endpoint.account()} {model} task"

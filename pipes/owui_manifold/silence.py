@@ -25,18 +25,23 @@ class WaitingLines:
 
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         """Wait for nothing yet."""
-        self._call, self._connections = call, connections
+        self._call = call
+        self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._since, self._due = _NEVER, _FIRST_SECONDS
+        self._since = _NEVER
+        self._due = _FIRST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
 
-    def set_waiting(self, waits: bool) -> None:
+    def set_waiting(self, is_waiting: bool) -> None:
         """Note that the server is waited for from now on, or not."""
-        self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
-        self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
+        self._since = self._loop.time() if is_waiting else _NEVER
+        self._due = _FIRST_SECONDS
+        if self._timer is None:
+            self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
 
     def _look(self) -> None:
+        """Show a line if the silence is long enough; look again later."""
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
             minutes = int(self._due // 60)
@@ -46,17 +51,20 @@ class WaitingLines:
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
-    def _tell(self, sentence: str) -> None:
-        self._is_shown = bool(sentence)
-        if emit := self._call.page:
-            event = status_chunk(sentence)["event"]
+    def _tell(self, message: str) -> None:
+        """Send a line to the page; an empty one hides the last."""
+        self._is_shown = bool(message)
+        emit = self._call.page
+        if emit:
+            event = status_chunk(message)["event"]
             self._connections.do_later(emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
         is_attempt = isinstance(event, Status) and not event.trial
-        is_over, self._is_shown = self._is_shown, is_attempt
-        return [Status("")] if is_over and not is_attempt else []
+        was_shown = self._is_shown
+        self._is_shown = is_attempt
+        return [Status("")] if was_shown and not is_attempt else []
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""

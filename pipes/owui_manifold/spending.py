@@ -21,19 +21,23 @@ def check_limits(prepared: PreparedRequest) -> None:
 
     The mode pro is a model of its own.
     """
-    account, request = prepared.call.account, prepared.request
+    account = prepared.call.account
+    request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price):
-            raise InvalidRequest(refused)
+        refusal = account.limits.refusal(model, has_price)
+        if refusal:
+            raise InvalidRequest(refusal)
 
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
-    request, endpoint = prepared.request, prepared.endpoint
-    account, limits = prepared.call.account, prepared.limits
+    request = prepared.request
+    endpoint = prepared.endpoint
+    account = prepared.call.account
+    limits = prepared.limits
     if account is None:
         return run(request, endpoint, connections, limits, prepared.toolset)
     counts = _RunCounts(prepared, account)
@@ -70,8 +74,10 @@ class _RunCounts:
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
-        prepared, new = self._prepared, usages[self._counted :]
-        self._counted, self._characters = len(usages), None
+        prepared = self._prepared
+        new = usages[self._counted :]
+        self._counted = len(usages)
+        self._characters = None
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
@@ -87,6 +93,7 @@ class _RunCounts:
                     yield event
         finally:
             if self._characters is not None:
-                items, self._counted = self._prepared.request.input, 0
+                items = self._prepared.request.input
                 asked = sum(len(message_text(item)) for item in items)
+                self._counted = 0
                 self.add([Usage(asked // 4, self._characters // 4)])

@@ -66,7 +66,8 @@ class ChatKeys:
         """
         if self._cipher is None:
             return ""
-        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
         sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
         return base64.b64encode(nonce + sealed).decode("ascii")
 
@@ -79,7 +80,8 @@ class ChatKeys:
             return None
         try:
             whole = base64.b64decode(sealed, validate=True)
-            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
             text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
             return json.loads(text)
         except Exception:
@@ -135,7 +137,7 @@ class ChatStore:
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
-        self._untidy = {key: chat[key] for key in rows}
+        self._stale_values = {key: chat[key] for key in rows}
         self._repairs = stored_repairs([chat.get(self._key)])
         self._own = {
             ulid: record
@@ -215,13 +217,13 @@ class ChatStore:
         values = await run_work(self.size, self._values)
         self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
-            self._untidy = {}
+            self._stale_values = {}
 
     def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._stale_values, self.messages, self._key, room)
         return {**others, self._key: value}
 
     def _with_sent(self, value: JsonObject) -> JsonObject:
@@ -232,8 +234,9 @@ class ChatStore:
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs, each once."""
-        given, self._unshown = self._unshown, []
-        return given
+        unsent = self._unshown
+        self._unshown = []
+        return unsent
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -257,7 +260,7 @@ class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     carrier = "output"
-    _bearer = ""
+    _context_record_id = ""
     """The record that holds what was sent."""
 
     def write_beside(self, record: Record, output_index: int | None = None) -> None:
@@ -271,9 +274,12 @@ class _OutputStore(ChatStore):
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
         value = write_records(records, self._keys.sign, self._repairs)
-        if self._is_behind or ulid == self._bearer:  # which may be written again
+        if (
+            self._is_behind or ulid == self._context_record_id
+        ):  # which may be written again
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind, self._bearer = False, ulid
+            self._is_behind = False
+            self._context_record_id = ulid
         self._unshown.append(StoredRecord(ulid, value, index))
 
 

@@ -13,7 +13,7 @@ from call_sample import IDS, call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.context import Caller
-from owui_manifold.host_tools import HostTools, slow_tools
+from owui_manifold.host_tools import HostTools, long_running_tools
 from owui_manifold.threads import ToolThreads, UserThreads
 from owui_manifold.valves import Valves
 from picture_sample import PIXEL, PNG
@@ -208,7 +208,7 @@ async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
     }
     context = host_context(tools)
 
-    assert slow_tools(context) == [("delegate_task", 3600)]
+    assert long_running_tools(context) == [("delegate_task", 3600)]
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     async def remark(*said: str, offered: int = 28, usage: Usage = used) -> str:
         call = call_of(chat(*said, tools=tools[:offered]), valves)
         end = ended._replace(usage=usage)
-        return report_end(await build_chat_request(call), end).remark
+        return report_end(await build_chat_request(call), end).usage_note
 
     told = await remark(DIARY)
     assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", told)

@@ -73,7 +73,7 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
     """
 
     ending: Ending
@@ -83,7 +83,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
-    remark: str = ""
+    usage_note: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone

@@ -58,7 +58,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known.
 
     The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the remark is the last.
+    A phone shows about 40 characters, so the usage note is the last.
     """
     word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
@@ -68,8 +68,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
         parts.append(format_money(ended.cost))
     if notes:
         parts.append(plural(notes, "note"))
-    if ended.remark:
-        parts.append(ended.remark)
+    if ended.usage_note:
+        parts.append(ended.usage_note)
     return " · ".join(parts)
 
 

@@ -400,15 +400,15 @@ def test_the_end_says_how_long_it_took() -> None:
     assert chunks == [status_chunk("Finished in 12 s")]
 
 
-def test_a_remark_is_the_end_of_the_last_line() -> None:
+def test_a_usage_note_is_the_end_of_the_last_line() -> None:
     """A phone shows the beginning alone; a tiny cost has no exponent."""
-    remark = "about 9 tokens describe 2 tools"
+    usage_note = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    ended = RunDone(Ending("completed"), used, cost=0.0000123, remark=remark)
+    ended = RunDone(Ending("completed"), used, cost=0.0000123, usage_note=usage_note)
 
     [line, _] = Page(lambda: 0.0).render(ended)
 
-    expected = f"· 15 tokens, 50 % of the input cached · $0.000012 · {remark}"
+    expected = f"· 15 tokens, 50 % of the input cached · $0.000012 · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)
 
 
