@@ -69,7 +69,7 @@ from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, zip_longest
+from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
 from operator import itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -271,28 +271,37 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def fits_form(value: object, form: Any) -> bool:
-    """Say whether a JSON value has a form.
+def matches_schema(value: object, schema: Any) -> bool:
+    """Say whether a JSON value matches a schema of ours.
 
-    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
-    form of its values, an object the forms of its keys; anything else is called.
+    A text is a pattern, a type itself, a tuple has schemas of which one matches, a list
+    the schema of its values, an object the schemas of its keys; anything else is called.
     """
-    match form:
+    match schema:
         case str():
-            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+            return isinstance(value, str) and bool(re.fullmatch(schema, value, re.S))
         case type():
-            return isinstance(value, form)
+            return isinstance(value, schema)
         case tuple():
-            return any(fits_form(value, option) for option in form)
-        case [form_of_rows]:
-            if not isinstance(value, list):
-                return False
-            return all(fits_form(row, form_of_rows) for row in value)
+            return any(matches_schema(value, option) for option in schema)
+        case [schema_of_rows]:
+            return _rows_match(value, schema_of_rows)
         case dict():
-            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
-                return False
-            return all(fits_form(value[key], form[key]) for key in value)
-    return bool(form(value))
+            return _entries_match(value, schema)
+    return bool(schema(value))
+
+
+def _rows_match(value: object, schema: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(matches_schema(row, schema) for row in value)
+
+
+def _entries_match(value: object, schemas: JsonObject) -> bool:
+    """Say whether a value is an object with no other keys, and matching values."""
+    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
+        return False
+    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -980,8 +989,9 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
 
 def valve_error(
@@ -1075,23 +1085,28 @@ def read_api_error(wire: object) -> ApiError:
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     # A gateway's own error names no place; the API's may quote what looks like a body.
-    inner = None
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
-    if inner is not None:
-        return inner._replace(is_relayed=True)
-    number = fields.get("code")
-    if isinstance(number, int) and 400 <= number < 600:
-        fields = {**fields, "code": str(number)}
-    code, kind, param = (
-        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    return ApiError(
+        code=_read_code(fields.get("code")),
+        type=as_text(fields.get("type")) or None,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
     )
-    notice = _read_notice(fields.get("misalignment"))
-    text = f"{message} {raw}".strip()
-    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
 
 
 def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
     fields = as_mapping(wire)
     return SafetyNotice(
         explanation=as_text(fields.get("detailed_explanation")),
@@ -1107,26 +1122,37 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
-    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
-    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
-    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
+    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
+    location = as_list(most_exact.get("loc"))
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
+    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _length_of_location(row: Mapping[str, Any]) -> int:
+    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
-        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
     except (ValueError, RecursionError):
         return None
-    inner = as_mapping(found).get("error")
-    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
     return error if error.message else None
 
 
-_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
+_LONGEST_PREFIX = 1000
+_LONGEST_BODY = 100_000
+"""Characters of a text in which a body is looked for."""
 
 
 # --------------------------------------------------------------------------------------
@@ -1361,20 +1387,31 @@ FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
 
 NO_CREDIT_CODES = frozenset(
     {
-        *("insufficient_quota", "credit_balance_exhausted"),
-        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
-        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
-        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
-        *("invalid_image_url", "image_too_large", "image_too_small"),
-        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
-        *("unsupported_image_media_type", "empty_image_file"),
-        *("failed_to_download_image", "image_file_not_found"),
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
     }
 )
 """Codes of refusals of an image."""
@@ -1515,11 +1552,14 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition(_ARRIVED)
-        return self._replace(sentence=f"{before}Try again.") if rest else self
+        before, _, advice = self.sentence.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(sentence=f"{before}Try again.")
 
 
 def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -1563,12 +1603,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _code(error.error), str(error))
-    unreached = ("cut", "") if has_begun else ("unreachable", "-")
-    kind, word = _EXCEPTIONS.get(type(error), unreached)
-    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
+    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
     return api_word(_certain_cause(error) or error.code or error.type)
 
 
@@ -1596,8 +1638,9 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
+    """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
-    printable = "".join(one for one in line if one.isprintable())
+    printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
@@ -1611,35 +1654,57 @@ def failure_sentence(error: ApiError) -> str:
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
-    words = [word for word in _words(error) if word != own]
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
+        code="" if word else _shown(error.code),
+        param=_shown(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+
+
+def _refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    if status == 401:
+        return ["401"]
+    words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
-        words.append(own)
-    if status < 400 or status == 401:
-        words = [own if status == 401 else "3"]
-    words.append("5" if status >= 500 else "")
-    word = next(filter(known.__contains__, words))
-    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
-    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+        words.append(str(status))
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+    """Return the first word that has a sentence of its own, "" if none has."""
+    for word in words:
+        if word in sentences:
+            return word
+    return ""
 
 
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
-    known = {
+    causes = {
         None: "did not answer",
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    status = failure.status
-    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    return f"The model's server {cause}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    words = (word for word in _words(error) if word in sentences)
-    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+    word = _first_known(_words(error), sentences)
+    return sentences[word].format(code=_shown(_code(error)))
 
 
 _PHRASES = (
@@ -1666,6 +1731,7 @@ _CERTAIN_PHRASES = (
 
 
 def _certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -1676,19 +1742,26 @@ def _certain_cause(error: ApiError) -> str | None:
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    words = (_certain_cause(error), error.code, error.type, *found)
+    words = [_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            words.append(code)
     return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
-    known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
+    if not word:
+        return None
+    for sentences in SENTENCES.values():
+        if word in sentences:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -1795,17 +1868,17 @@ class Usage(NamedTuple):
     """That served the response; a sum has none."""
 
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
+    if first is None or second is None:
+        return first or second
     return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        total=one.total + other.total,
-        cached=one.cached + other.cached,
-        cache_writes=one.cache_writes + other.cache_writes,
-        reasoning=one.reasoning + other.reasoning,
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
     )
 
 
@@ -1905,7 +1978,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 
 
 def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3008,14 +3081,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
-    if match := _THINKING_NAME.match(name):
-        model_id = match["model"] + (match["size"] or "")
+    thinking = _THINKING_NAME.match(name)
+    if thinking:
+        model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
         thinks = CATALOG_FACTS[model_id].default_effort != "none"
         return model_id, None if thinks else "medium"
-    if match := _INSTANT_NAME.match(name):
-        model_id = match["model"]
+    instant = _INSTANT_NAME.match(name)
+    if instant:
+        model_id = instant["model"]
         facts = CATALOG_FACTS.get(model_id)
         if facts and "none" in facts.efforts:
             return model_id, "none"
@@ -3053,12 +3128,14 @@ def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
+    wrapped = _WRAPPED_ID.match(model_id)
+    if wrapped:
+        return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    if match := _GPT_VERSION.match(model_id):
-        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    version = _GPT_VERSION.match(model_id)
+    if version:
+        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
 
 
@@ -3112,8 +3189,9 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     name = model_id
     notes = []
     if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.append(match["date"])
+        snapshot = _SNAPSHOT_DATE.search(model_id)
+        if snapshot:
+            notes.append(snapshot["date"])
         name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
     if effort:
         notes.append(effort)
@@ -3169,7 +3247,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = dict(row)
     like = facts.pop("like", "")
@@ -5154,7 +5232,7 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
     """
 
     ending: Ending
@@ -5164,7 +5242,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
-    remark: str = ""
+    usage_note: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -5366,6 +5444,17 @@ def _environment_proxy(url: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.callbacks
+#
+# The callback of a caller that wants to hear nothing.
+# --------------------------------------------------------------------------------------
+
+
+def ignore_report(_value: object) -> None:
+    """Do nothing with what is reported."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.clock
 #
 # Time and chance: what a test has to replace.
@@ -5552,7 +5641,7 @@ def new_ulid() -> str:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
     `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
@@ -5595,10 +5684,10 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
                 if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
@@ -5636,41 +5725,46 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
             return None
-        return place if place in self._open or not any(ids) else None
+        return position if position in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
+        """Return the position of an item, if it is known.
 
         Two calls of one `call_id` stay two; the snapshot only repeats what came.
         """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
 
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
         shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -5680,46 +5774,48 @@ class ResponseState:
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
         """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
         events: list[RunEvent] = []
         if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
-        if place not in self._open:
+        if position not in self._open:
             return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
         if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
 
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
+        if position is None:
+            position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
         self._growing = _NO_TEXT
         item = self._with_own_call_id(item)
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -5740,10 +5836,10 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
+        index = self._first + position
         return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
@@ -5760,20 +5856,25 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
         return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
 
 
 _REFUSED_TWICE = ("error", "failed")
@@ -5791,14 +5892,32 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
 def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
     return (kind_of(item).text or ("", ""))[0] == kind
 
 
 def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
 
 
 def _lacks_call_id(item: Item) -> bool:
@@ -5807,6 +5926,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -5935,7 +6055,8 @@ def retirement_notice(
     sentence = f"{model.name} {when} {ending.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
+    successor = model.facts.successor
+    if successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
 
@@ -5994,12 +6115,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
+    reason = _reason_for_large(first, tools)
+    if reason:
         return large, reason
     return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
@@ -6027,8 +6150,13 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 
 
 CALLERS_KEYS = (
-    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
-    *("tool_choice", "parallel_tool_calls", "truncation"),
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "tool_choice",
+    "parallel_tool_calls",
+    "truncation",
 )
 """What shapes the caller's own answer and nothing else; the length has a limit."""
 
@@ -6081,6 +6209,7 @@ def with_known_keys(name: str, value: object) -> Any:
 
 
 def _only_keys(value: object, known: _KeyTree) -> Any:
+    """Return a value without unknown keys at any depth; each row of a list alike."""
     if isinstance(value, list):
         return [_only_keys(row, known) for row in value]
     if not known or not isinstance(value, Mapping):
@@ -6104,7 +6233,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
-    given, errors = given_values(body), list[str]()
+    given = given_values(body)
+    errors: list[str] = []
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -6117,7 +6247,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
-            if value := own.pop(field, None) or beside:
+            value = own.pop(field, None) or beside
+            if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
@@ -6129,10 +6260,14 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
-    """Replace values by what they mean; those without a meaning are left out."""
+def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+    """Replace values by what they mean; those without a meaning are left out.
+
+    `prefix` is that of the names of these values, like `text.`.
+    """
     for name, read in _VALUE_READERS.items():
-        value = values.pop(key := name.removeprefix(place), None)
+        key = name.removeprefix(prefix)
+        value = values.pop(key, None)
         if value is None:
             continue
         try:
@@ -6158,6 +6293,7 @@ def _read_object(name: str, value: object) -> JsonObject:
 
 
 def _read_word(name: str, value: object) -> str:
+    """Return a word of the API, written in any case; raises InvalidRequest."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -6167,13 +6303,16 @@ def _read_word(name: str, value: object) -> str:
 
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may stand beside it."""
-    form, beside = given["response_format"], given.pop("json_schema", None)
-    form = {"type": form} if isinstance(form, str) else form
+    form = given["response_format"]
+    beside = given.pop("json_schema", None)
+    if isinstance(form, str):
+        form = {"type": form}
     is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
     return {**form, "json_schema": beside} if is_bare else form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
+    """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
@@ -6227,14 +6366,22 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 
 def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     """Return the parameters that name the user and, by the kind of key, the cache."""
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    key = None if kind == "off" else chat or _hash_id("cache", user_id)
-    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+    cache_key = None
+    if kind == "chat":
+        cache_key = _hash_id("chat", chat_id)
+    if kind != "off":
+        cache_key = cache_key or _hash_id("cache", user_id)
+    return {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": cache_key,
+    }
 
 
 def _hash_id(kind: str, value: str) -> str | None:
     """Return a stable name for an id, which is random and cannot be guessed."""
-    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
+    if not value:
+        return None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48]
 
 
 # --------------------------------------------------------------------------------------
@@ -6873,7 +7020,7 @@ def schema_parts(
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_MOST_SHOWN_OF_NAME = 64
+_MAX_SHOWN_OF_NAME = 64
 _STEM = 51
 """Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
@@ -6916,24 +7063,33 @@ class ToolNames:
 
     @cached_property
     def _spelled(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        """The known names by their spelling; empty where two are spelled alike."""
+        names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            key = _spelling(name)
-            found[key] = "" if key in found else name  # neither of two can be meant
-        return found
+            spelling = _spelling(name)
+            if spelling in names:
+                names[spelling] = ""  # neither of the two can be meant
+            else:
+                names[spelling] = name
+        return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [
-            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
-            for t in tools
-        ]
+        renamed: list[Item] = []
+        for tool in tools:
+            if is_hosted_tool(tool):
+                renamed.append(tool)
+            else:
+                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        return renamed
 
 
 def _allowed_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that the API allows and that is not taken; it has a digest."""
     if _ALLOWED.fullmatch(name):
         return name
-    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    stem = _FORBIDDEN.sub("_", name)[:_STEM]
+    seed = name
     while True:
         seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
@@ -6947,6 +7103,7 @@ _LONGEST_CALL_ID = 64
 
 
 def _spelling(name: str) -> str:
+    """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
@@ -6985,7 +7142,8 @@ def clean_call(item: Item) -> Item:
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name, call_id = item.get("name"), item.get("call_id")
+    name = item.get("name")
+    call_id = item.get("call_id")
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
@@ -7004,7 +7162,7 @@ _KEYS_OF_FORMAT = ("type", "definition", "syntax")
 """No other key of a caller's tool leaves: a refusal would quote it."""
 
 
-_MOST_OF_TOOLS = 500_000
+_MAX_SIZE_OF_TOOLS = 500_000
 """The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
@@ -7013,7 +7171,7 @@ def responses_tools(
     specs: Sequence[JsonObject],
     *,
     strict: bool = False,
-    log: Callable[[str], object] = str,
+    log: Callable[[str], object] = ignore_report,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
@@ -7022,12 +7180,13 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
+    size_left = JsonBudget(_MAX_SIZE_OF_TOOLS)
+    strict_left = JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
         try:
-            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+            size_left.spend(json_size(spec, min(size_left.left, LARGEST_SCHEMA)))
         except JsonTooLarge:
             left_out.append(spec)
         else:
@@ -7043,9 +7202,10 @@ def responses_tools(
 
 
 def _spec_name(spec: object) -> str:
+    """Return the quoted name of a tool for the log; the spec may be anything."""
     outer = as_mapping(spec)
     inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -7077,8 +7237,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    is_list = wanted["type"] == "allowed_tools"
-    _check_offered(wanted["tools"] if is_list else [wanted], tools)
+    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    _check_offered(chosen, tools)
     return wanted
 
 
@@ -7090,6 +7250,7 @@ def next_tool_choice(choice: object) -> object:
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+    """Return one tool in the API's form; raises InvalidRequest if it has no name."""
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -7114,11 +7275,13 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     tool: Item = {"type": "function", "name": function["name"]}
-    if description := as_text(function.get("description")):
+    description = as_text(function.get("description"))
+    if description:
         tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
-    return {**tool, "parameters": shown, "strict": is_strict}
+    strict_budget = strict_left if wanted else None
+    schema, is_strict = function_parameters(parameters, strict_budget)
+    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def _custom_format(custom: JsonObject) -> Item:
@@ -7142,15 +7305,21 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    """Return the choice of a function, else of a hosted tool or a server."""
     sent = names.sent_name(choice)
-    types = {t.get("name"): t["type"] for t in tools if not is_hosted_tool(t)}
-    for tool in () if sent in types else tools:
+    types = {
+        tool.get("name"): tool["type"] for tool in tools if not is_hosted_tool(tool)
+    }
+    if sent in types:
+        return {"type": types[sent], "name": sent}
+    for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": types.get(sent, "function"), "name": sent}
+    return {"type": "function", "name": sent}
 
 
 def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+    """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -7161,11 +7330,12 @@ def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
     offered = {key for tool in tools for key in _choice_keys(tool)}
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
@@ -7177,7 +7347,8 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
 def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     """Return what identifies a tool in a choice, with its label and without."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    kind = as_text(tool.get("type"))
+    label = as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)
 
 
@@ -7198,7 +7369,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_MOST_OUTPUT_TOKENS = 128_000
+_MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
 _Positive = Annotated[int, Field(gt=0)]
@@ -7261,7 +7432,11 @@ class ResponsesRequest(BaseModel):
         return sent_request(self._unrepaired(), self.repairs)
 
     def _unrepaired(self) -> dict[str, Any]:
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        """Return the fields that are set, as they are before any repair."""
+        fields: dict[str, Any] = {}
+        for name, value in self:
+            if value is not None and name != "repairs":
+                fields[name] = value
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
@@ -7304,36 +7479,53 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body)[0], model.facts
+    given, _ = read_parameters(body)
+    passed_on, _ = _passed_on(given)
+    facts = model.facts
     effort = _effort(model, given, settings)
-    resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    fields = {
+    effort_in_use = effort or facts.default_effort
+    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
-        **({"background": True, "store": True} if settings.background else {}),
-        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
-        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
-        fields.pop(name, None)
-    if (length := fields.get("max_output_tokens")) is not None:
-        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = True  # background mode requires it
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    if reasons:
+        fields["reasoning"] = _reasoning(model, effort, given, settings)
+    with_reasoning = reasons and settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning) or None
+    fields |= {**settings.defaults, **passed_on}
+    _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 
 
+def _keep_what_fits(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove the sampling that the model rejects, and limit the length of the answer."""
+    if not _takes_sampling(facts.sampling, effort):
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+    """Return the effort that is asked for, None if the model does not take it.
+
+    `max` means the highest of the model.
+    """
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     if asked == "max" and model.facts.efforts:
         return model.facts.efforts[-1]
@@ -7346,9 +7538,9 @@ def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in wrong}
-        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+        reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in reasons}
+        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
     return kept, []
 
 
@@ -7361,13 +7553,19 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    """Return what the response is to hold beside its output."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
-    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
+    for tool in tools:
+        name = tool_kind(tool).include
+        if name:
+            wanted.append(name)
+    return wanted
 
 
 def _reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
     ours = {
@@ -7385,6 +7583,7 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
+    """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -7413,23 +7612,28 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = lower_payload(request.payload(), APPENDED)
-    kept, wrong = _passed_on(given)
-    length, most = kept.get("max_output_tokens"), request.max_output_tokens
-    if length and str(length) != str(most):
-        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
-    names = [
-        f"{key}.{inner}"
-        for key in ("reasoning", "text")
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
+    passed_on, complaints = _passed_on(given)
+    asked_length = passed_on.get("max_output_tokens")
+    sent_length = request.max_output_tokens
+    if asked_length and str(asked_length) != str(sent_length):
+        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        complaints.append(str(error))
+    names: list[str] = []
+    for key in ("reasoning", "text"):
+        for inner in given.pop(key):
+            if inner not in sent.get(key, {}):
+                names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_", "safety_identifier"),
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_",
+    "safety_identifier",
 )
 """How the names begin."""
 
@@ -7444,11 +7648,14 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict_item(item: Item) -> Item:
+    """Return an item for other servers: an answer as plain text, others with an id."""
     if item_type(item) == "message" and item.get("role") == "assistant":
         text = message_text(item)
         return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+    if prefix is None:
+        return item
+    return {"id": f"{prefix}_{json_digest(item)}", **item}
 
 
 # --------------------------------------------------------------------------------------
@@ -7994,14 +8201,19 @@ _THOUGHT_SHARE = 0.02
 """Reasoning is joined for a small part of that time: the answer must not wait for it."""
 
 
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
 class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
-    true when the server is waited for or speaks, else with false. `spent` takes the
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
+    with true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
     although tools are called, or nothing. `flex_falls_back` allows the standard tier,
     which costs twice as much, where the flex tier has no capacity.
@@ -8013,8 +8225,8 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    set_waiting: Callable[[bool], object] = ignore_report
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
     flex_falls_back: bool = False
 
 
@@ -8028,7 +8240,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
@@ -8041,12 +8253,14 @@ class Attempts:
         """
         self.request = request
         self._call_ids |= find_call_ids(request.input)
-        self._retries = self._repaired = 0
+        self._retries = 0
+        self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
-            self.has_shown = self._thinks = False
+            self.has_shown = False
+            self._thinks = False
             held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
@@ -8062,7 +8276,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
-            self.limits.heard(False)
+            self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -8078,20 +8292,24 @@ class Attempts:
             return [event]
         if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
             is_first = self._thought is None
-            self._thought = thought = self._thought or event
-            if thought.output_index == event.output_index:
+            if self._thought is None:
+                self._thought = event
+            if self._thought.output_index == event.output_index:
                 self._thinks = True
                 return [event] if is_first else []
         held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*self._end_thought(), *held], []
+        shown = [*self._end_thought(), *held]
+        held.clear()
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
-        thought = None if self._thinks else self._thought
-        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
+        """Return the end of a thought that only an earlier attempt began."""
+        if self._thought is None or self._thinks:
+            return []
+        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -8102,15 +8320,18 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        ending, has_begun = self.response.ending, self.response.event_count > 0
-        if not ending:
-            ending = CUT if has_begun else UNREADABLE
-            if self.error:
-                ending = ending_of_exception(self.error, has_begun)
+        ending = self.response.ending or self._ending_without_event()
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
         notice = notice_text(self._api_error.notice, self.endpoint.secrets)
         return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    def _ending_without_event(self) -> Ending:
+        """Return the ending of a response whose stream did not say how it ends."""
+        has_begun = self.response.event_count > 0
+        if self.error:
+            return ending_of_exception(self.error, has_begun)
+        return CUT if has_begun else UNREADABLE
 
     @property
     def _api_error(self) -> ApiError:
@@ -8122,7 +8343,8 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        error, trace = self.error, self.response.trace
+        error = self.error
+        trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         if not trace.error.names_a_place:  # most runs, and a request may be large
@@ -8131,6 +8353,7 @@ class Attempts:
         return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
+        """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -8141,8 +8364,10 @@ class Attempts:
     def _next(self) -> tuple[Status | None, float]:
         """Return the status before the next attempt, if there is one, and the wait."""
         failure = _retriable_failure(self.error, self.response)
+        if failure is None or self.has_shown:
+            return None, 0.0
         is_open = self.request.background and not self.response.refusal
-        if self.has_shown or not failure or (is_open and _may_run(self.error)):
+        if is_open and _may_run(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -8160,6 +8385,7 @@ class Attempts:
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
     def _may_leave_flex(self, error: ApiError) -> bool:
+        """Say whether the standard tier may answer what the flex tier cannot."""
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
@@ -8198,18 +8424,23 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
     """A background response, and how far it was read.
 
-    `_named` has its id as soon as the server has told it; `_last` is the number of the
-    last event, -1 for none.
+    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
+    number of the last event, `_last_seen_sequence` what it was when the last request
+    ended; both are -1 before the first. `_is_polling` says whether the next request is
+    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
+    response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
-        self._named: asyncio.Future[str] = loop.create_future()
-        self._last = self._seen = -1
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        self._last_sequence = -1
+        self._last_seen_sequence = -1
         self._failures = 0
         self._resumable = True
-        self._asks = self._is_left = False
+        self._is_polling = False
+        self._is_cancelled = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -8221,21 +8452,23 @@ class _Background:
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
-        before, self._last = self._last, max(self._last, number)
-        return number > before
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
         response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._named.done():
-            self._named.set_result(response_id)
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
 
     async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         """Send the request, feed its response to the state, and yield its run events.
 
         Once the response has an id, raises only ResponseLost, and TimedOut for the total
         limit. If the caller leaves before the end, the response is cancelled, because
-        it would go on to cost money without a reader.
+        it would continue to cost money without a reader.
         """
         path = "/responses"
         try:
@@ -8251,23 +8484,37 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                ending = self._attempts.response.ending
-                if ending or not self._named.done() or (error and error.is_final):
-                    if error and not ending:
-                        raise error
+                if self._is_over(error):
                     break
-                has_news, self._seen = self._last != self._seen, self._last
+                has_news = self._last_sequence != self._last_seen_sequence
+                self._last_seen_sequence = self._last_sequence
                 wait = self._wait_after(error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._named.result()}", None
-                if not self._asks:
-                    path += f"?stream=true&starting_after={self._last}"
+                path = self._next_path()
+                payload = None
         finally:
             self._abandon()
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self._attempts.response.ending:
+            return True
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _next_path(self) -> str:
+        """Return the path of the response, or of the rest of its stream."""
+        path = f"/responses/{self._response_id.result()}"
+        if self._is_polling:
+            return path
+        return f"{path}?stream=true&starting_after={self._last_sequence}"
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
         """Return the first event of `part`, None if it has none.
@@ -8275,7 +8522,7 @@ class _Background:
         A response without an id could not be cancelled, so a `part` that is left before
         is read on until there is one.
         """
-        if self._named.done():
+        if self._response_id.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
         try:
@@ -8285,8 +8532,9 @@ class _Background:
             raise
 
     async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
-            {first, self._named},
+            {first, self._response_id},
             timeout=_LONGEST_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
@@ -8301,34 +8549,41 @@ class _Background:
         An answer without an end means that the server is still working on it. A stream
         that is too old to be resumed is followed by a request for the response itself.
         """
-        asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:
-            self._failures, self._asks = 0, not self._can_resume
+        was_polling = self._is_polling
+        limits = self._attempts.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = (error.failure if error and error.status else None) or Failure()
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0
-        self._asks = not (has_news and self._can_resume)
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = bool(error and error.status == 404)
+            self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last >= 0
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        is_over = attempts.response.ending or self._is_left
-        if self._named.done() and not is_over:
-            self._is_left = True
-            path = f"/responses/{self._named.result()}/cancel"
-            later = attempts.connections
-            later.do_later(later.post_quietly(attempts.endpoint, path))
+        if attempts.response.ending or self._is_cancelled:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections = attempts.connections
+            connections.do_later(connections.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(
@@ -8344,7 +8599,8 @@ async def _stream_response(
     gather. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
-    state, deadlines = attempts.response, attempts.deadlines
+    state = attempts.response
+    deadlines = attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
         attempts.endpoint, path, payload, deadlines
@@ -8369,7 +8625,8 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if events and isinstance(last := events[-1], TextDelta):
+            last = events[-1] if events else None
+            if isinstance(last, TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
         rest = await answer.drain()
@@ -8413,13 +8670,16 @@ def _batch_events(
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
-        for event in batch:
-            parsed = parse_event(event)
-            if background is None or background.is_new(event):
+        for wire_event in batch:
+            parsed = parse_event(wire_event)
+            if background is None or background.is_new(wire_event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
+    run_events: list[RunEvent] = []
+    for event in join_deltas(read):
+        run_events += state.feed(event)
+    return run_events, malformed
 
 
 async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
@@ -8446,8 +8706,10 @@ def _retriable_failure(
     """
     if state.refusal:
         return Failure(200, state.refusal)
-    if error or state.ending:
-        return error.failure if error else None
+    if error:
+        return error.failure
+    if state.ending:
+        return None
     return Failure() if state.event_count else MalformedEvent.failure
 
 
@@ -8461,14 +8723,14 @@ def _is_visible(event: RunEvent) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    A background response whose id is unknown goes on; sent again, it would be billed
+    A background response whose id is unknown continues; sent again, it would be billed
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
     if error is None or error.was_sent:
         return True
-    asks_again = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not asks_again
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -8485,7 +8747,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
 _DEEPEST_ARGUMENT = 40
-_MOST_WORK = 200_000
+_MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
@@ -8506,14 +8768,15 @@ class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: what was `found`
-    is remembered by the identity of the objects, so they must outlive it. If the check
+    a schema can refer to the same part several times, and to itself: the
+    `errors` of a comparison are remembered by the identity of the objects, so they must
+    outlive it. If the check
     is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
     budget: JsonBudget
-    found: dict[tuple[str, int, int], str]
+    errors: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
@@ -8531,26 +8794,31 @@ class _SchemaCheck(NamedTuple):
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        place = (path, id(value), id(node))
-        if place not in self.found:
-            self.found[place] = ""
-            self.found[place] = self._error(value, node, path, depth)
-        return self.found[place]
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._error(value, node, path, depth)
+        return self.errors[compared]
 
     def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
             return self.error(value, target, path, depth + 1)
-        inner = (
-            self.error(*child, depth + 1) for child in self._inner(value, node, path)
-        )
-        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
-            return found
+        error = _own_error(value, node, path)
+        if error:
+            return error
+        for child, child_node, child_path in self._inner(value, node, path):
+            error = self.error(child, child_node, child_path, depth + 1)
+            if error:
+                return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, one, path, depth + 1) for one in options):
+        if options and all(
+            self.error(value, option, path, depth + 1) for option in options
+        ):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -8566,26 +8834,36 @@ class _SchemaCheck(NamedTuple):
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
-            for place, one in enumerate(value):
-                yield one, items, f"{path}[{place}]"
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    place = path or "object"
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        words = _listed([_quote(one) for one in allowed[:21]])
-        return f"{place} must be one of {words}"
-    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+        words = _listed([_quote(choice) for choice in allowed[:21]])
+        return f"{shown_path} must be one of {words}"
+    if not isinstance(value, Mapping):
+        return ""
+    return _missing_key(value, node.get("required") or (), path)
+
+
+def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
     for name in required:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
+
+
+def _is_among(value: Any, choices: Sequence[Any]) -> bool:
+    return any(_same(value, choice) for choice in choices)
 
 
 def _joined(path: str, name: str) -> str:
@@ -8601,9 +8879,11 @@ def _quote(value: Any) -> str:
     return repr(value[:60]) if isinstance(value, str) else short_repr(value)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+    if isinstance(value, bool) is not isinstance(other, bool):
+        return False
+    return bool(value == other)
 
 
 def check_arguments(
@@ -8617,38 +8897,50 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given, found = dict(arguments), ""
+    given = dict(arguments)
+    error = ""
     with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
-        found = check.error(given, schema)
-    return given, f"The argument {found}." if found else None
+        error = check.error(given, schema)
+    complaint = f"The argument {error}." if error else None
+    return given, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, check, depth + 1) for one in value]
-    known: dict[str, dict[str, list[Any]]] = {}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
-        properties = form.get("properties") or {}
-        for name in filter(value.__contains__, properties):
-            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    nulls = check._replace(found={})
-    return {
-        name: _drop_nulls(one, known.get(name), check, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in known
-        or name in required
-        or not nulls.error(None, known[name])
-    }
+    nulls = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and nulls.error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
@@ -8659,9 +8951,11 @@ def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list
 
 def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(found={}, lenient=True)
-    fitting = (option for option in options if not lenient.error(value, option))
-    return [*islice(fitting, 1)] or options
+    lenient = check._replace(errors={}, lenient=True)
+    for option in options:
+        if not lenient.error(value, option):
+            return [option]
+    return options
 
 
 # --------------------------------------------------------------------------------------
@@ -8692,6 +8986,10 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -8699,17 +8997,18 @@ class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
-    log: Callable[[str], object] = str
-    other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the rule of a tool, also where the tool `via` passes the call on."""
-        found = [_first_fitting(self.rules, name) or self.default_rule]
+        strictest = _first_fitting(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other in (via, *self.other_names(name)):
-            found.append(_first_fitting(rest, other) or "auto")
-        return max(found, key=_STRICTNESS.index)
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_fitting(rest, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -8730,7 +9029,10 @@ class Approver:
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
     """Return what stands beside the first pattern that fits a name."""
-    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
@@ -8752,11 +9054,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    told = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(told)
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
 
 
 def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
     return _ANSWERS.get(word.lower())
 
 
@@ -8794,9 +9097,13 @@ def _read_entries(
     """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
-        pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(word)
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
@@ -8865,7 +9172,7 @@ class Toolset(NamedTuple):
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore_report
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -8906,16 +9213,17 @@ async def run_calls(
     tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
-            one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], one))
-            tasks[task] = isinstance(one, _ReadyCall) and (
-                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
-            )
+            checked = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], checked))
+            tasks[task] = _has_own_time(checked, toolset.limits)
             await asyncio.sleep(0)
-        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_apart else batch.wait(task))
+        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
+            if has_own_time:
+                await asyncio.wait([task])
+            else:
+                await batch.wait(task)
             if not task.done():
-                _cancel(one for one, apart in tasks.items() if not apart)
+                _cancel(other for other, is_apart in tasks.items() if not is_apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -8924,6 +9232,13 @@ async def run_calls(
                 yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
+
+
+def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
+    """Say whether the time of the batch does not count for a call."""
+    if isinstance(call, ToolResult):
+        return False
+    return call.is_interactive or bool(limits.own_seconds(call.name))
 
 
 def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
@@ -8957,11 +9272,13 @@ class _Batch:
                 return
 
     async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: ask a person if a rule says so, then run it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name, call.via) == "ask"
-        async with self._asking if asks else nullcontext():
+        asks_person = approver.rule_for(call.name, call.via) == "ask"
+        question_turn = self._asking if asks_person else nullcontext()
+        async with question_turn:
             began = self._loop.time()
             try:
                 refusal = await approver.refusal(
@@ -8971,32 +9288,41 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        async with nullcontext() if call.is_interactive else self._slots:
+        slot = nullcontext() if call.is_interactive else self._slots
+        async with slot:
             return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    """Return the call that will run, or the result of one that cannot.
+
+    A tool that passes calls on is checked itself, then the tool that it names.
+    """
     name = _name(call)
     try:
         arguments = _arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(name, arguments, tools)
-    if isinstance(found, ToolResult):
-        return found
-    resolved = tools.resolve_call(name, found.arguments)
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    if resolved[1] is found.arguments:
-        return found._replace(name=resolved[0], via=name)
-    ready = _ready_call(*resolved, tools)
-    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
 
 
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
+    """Return a call whose arguments fit the tool's schema, else the model's error."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -9007,6 +9333,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -9015,10 +9342,12 @@ def _arguments(call: Item) -> object:
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name, limits = ready.name, toolset.limits
+    name = ready.name
+    limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
+    timeout = None if ready.is_interactive else seconds
     try:
-        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
+        async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
         output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
@@ -9229,9 +9558,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
     That id is `{function id}.{model}`.
     """
     fields = as_mapping(wire)
-    if family := fields.get("family"):
-        endpoint, account = fields.get("endpoint"), fields.get("account")
-        return Origin(str(family), str(endpoint or ""), str(account or ""))
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -9283,15 +9614,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
-        place
-        for place, item in enumerate(items)
+        position
+        for position, item in enumerate(items)
         if not (is_call_output(item) or _is_response(item))
         and item.get("call_id") not in refused
     )
     last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
+        item.get("approval_request_id"): (position > last, item)
+        for position, item in enumerate(items)
         if _is_response(item)
     }
     kept: list[Item] = []
@@ -9367,7 +9698,7 @@ def strip_for_replay(item: Item) -> Item:
         return _without(kept, ("content",))  # refused beside what is encrypted
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
     return kept
 
 
@@ -9387,7 +9718,7 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-_MOST_OF_CODE = 20_000
+_MAX_CODE_LENGTH = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
@@ -9407,15 +9738,18 @@ def past_items(item: Item) -> list[Item]:
         return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
-    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
     return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    returned = (item for item in output if _goes_back(item, with_reasoning))
-    return [one for item in returned for one in replay_items(item)]
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -9520,25 +9854,26 @@ class _Answers:
 
         An approval request cannot be answered without the reasoning before it.
         """
-        output, self.request = attempts.response.output, None
+        self.request = None
+        output = attempts.response.output
         self._items: list[Item] = []
         self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
+        calls = [item for item in output if is_call(item)]
+        approvals = [item for item in output if is_approval_request(item)]
+        has_open_calls = bool(calls or approvals)
+        _end_if_used_up(attempts, has_open_calls)
         if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
+            for refused in self._refuse(calls, _BROKEN_OFF):
+                yield refused
             return
-        if toolset is None or not (calls or approvals):
+        if toolset is None or not has_open_calls:
             return
         was_last = self._is_limited
         with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
+            answers = self._answer_all(calls, approvals, toolset)
+            async with aclosing(answers) as events:
+                async for event in events:
+                    yield event
         if not was_last and (toolset.runs_calls or not calls):
             reasoning = toolset.carries_reasoning or bool(approvals)
             self.request = self._next_request(attempts, reasoning)
@@ -9546,24 +9881,27 @@ class _Answers:
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RunEvents:
+        """Answer the approval requests, then run the calls that the limits allow."""
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        own_calls = calls if toolset.runs_calls else ()
+        new, repeated = _split_repeated(own_calls)
         for event in self._refuse(repeated, _IS_REPEATED):
             yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
+        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
+        allowed = new[:calls_left]
+        async with aclosing(run_calls(allowed, toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
         why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
+        for event in self._refuse(new[calls_left:], why):
             yield event
-        self._is_limited = is_over or len(new) > left
+        self._is_limited = is_over or len(new) > calls_left
         self._rounds += 1
-        self._calls_run += len(new[:left])
+        self._calls_run += len(allowed)
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
         """Return the next request: the last, its output, and the outputs of its calls.
@@ -9571,18 +9909,22 @@ class _Answers:
         A tool that had to be called has been called; at the limit the last response may
         call none. The tools stay in the request for the prompt cache.
         """
-        request, output = attempts.request, attempts.response.output
+        request = attempts.request
         if self._is_limited:
             request = request.model_copy(update={"tool_choice": "none"})
+        output = attempts.response.output
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        """Answer calls that are not run with the reason why."""
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
+        """Add the output of a call to the run, and report it."""
+        item = output_item(call, result)
+        index = len(self.output)
         self.output.append(item)
         self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
@@ -9600,11 +9942,23 @@ class _Answers:
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        call = {**call, "id": f"fc_{call['call_id']}"}
+        index = len(self.output)
         self.output += [call, output]
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
+    """End a run that wants to continue but has used up its budget.
+
+    Every response counts, also one that calls nothing.
+    """
+    response = attempts.response
+    used_up = attempts.limits.spent(attempts.usages, response.output)
+    if used_up and has_open_calls:
+        response.ending = Ending("incomplete", sentence=used_up)
 
 
 def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
@@ -12781,7 +13135,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known.
 
     The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the remark is the last.
+    A phone shows about 40 characters, so the usage note is the last.
     """
     word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
@@ -12791,8 +13145,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
         parts.append(format_money(ended.cost))
     if notes:
         parts.append(plural(notes, "note"))
-    if ended.remark:
-        parts.append(ended.remark)
+    if ended.usage_note:
+        parts.append(ended.usage_note)
     return " · ".join(parts)
 
 

@@ -193,28 +193,37 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def fits_form(value: object, form: Any) -> bool:
-    """Say whether a JSON value has a form.
+def matches_schema(value: object, schema: Any) -> bool:
+    """Say whether a JSON value matches a schema of ours.
 
-    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
-    form of its values, an object the forms of its keys; anything else is called.
+    A text is a pattern, a type itself, a tuple has schemas of which one matches, a list
+    the schema of its values, an object the schemas of its keys; anything else is called.
     """
-    match form:
+    match schema:
         case str():
-            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+            return isinstance(value, str) and bool(re.fullmatch(schema, value, re.S))
         case type():
-            return isinstance(value, form)
+            return isinstance(value, schema)
         case tuple():
-            return any(fits_form(value, option) for option in form)
-        case [form_of_rows]:
-            if not isinstance(value, list):
-                return False
-            return all(fits_form(row, form_of_rows) for row in value)
+            return any(matches_schema(value, option) for option in schema)
+        case [schema_of_rows]:
+            return _rows_match(value, schema_of_rows)
         case dict():
-            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
-                return False
-            return all(fits_form(value[key], form[key]) for key in value)
-    return bool(form(value))
+            return _entries_match(value, schema)
+    return bool(schema(value))
+
+
+def _rows_match(value: object, schema: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(matches_schema(row, schema) for row in value)
+
+
+def _entries_match(value: object, schemas: JsonObject) -> bool:
+    """Say whether a value is an object with no other keys, and matching values."""
+    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
+        return False
+    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -379,8 +388,9 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
 
 def valve_error(
@@ -474,23 +484,28 @@ def read_api_error(wire: object) -> ApiError:
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     # A gateway's own error names no place; the API's may quote what looks like a body.
-    inner = None
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
-    if inner is not None:
-        return inner._replace(is_relayed=True)
-    number = fields.get("code")
-    if isinstance(number, int) and 400 <= number < 600:
-        fields = {**fields, "code": str(number)}
-    code, kind, param = (
-        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    return ApiError(
+        code=_read_code(fields.get("code")),
+        type=as_text(fields.get("type")) or None,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
     )
-    notice = _read_notice(fields.get("misalignment"))
-    text = f"{message} {raw}".strip()
-    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
 
 
 def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
     fields = as_mapping(wire)
     return SafetyNotice(
         explanation=as_text(fields.get("detailed_explanation")),
@@ -506,26 +521,37 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
-    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
-    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
-    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
+    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
+    location = as_list(most_exact.get("loc"))
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
+    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _length_of_location(row: Mapping[str, Any]) -> int:
+    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
-        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
     except (ValueError, RecursionError):
         return None
-    inner = as_mapping(found).get("error")
-    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
     return error if error.message else None
 
 
-_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
+_LONGEST_PREFIX = 1000
+_LONGEST_BODY = 100_000
+"""Characters of a text in which a body is looked for."""
 
 
 # --------------------------------------------------------------------------------------
@@ -1034,20 +1060,31 @@ FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
 
 NO_CREDIT_CODES = frozenset(
     {
-        *("insufficient_quota", "credit_balance_exhausted"),
-        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
-        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
-        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
-        *("invalid_image_url", "image_too_large", "image_too_small"),
-        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
-        *("unsupported_image_media_type", "empty_image_file"),
-        *("failed_to_download_image", "image_file_not_found"),
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
     }
 )
 """Codes of refusals of an image."""
@@ -1188,11 +1225,14 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition(_ARRIVED)
-        return self._replace(sentence=f"{before}Try again.") if rest else self
+        before, _, advice = self.sentence.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(sentence=f"{before}Try again.")
 
 
 def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -1236,12 +1276,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _code(error.error), str(error))
-    unreached = ("cut", "") if has_begun else ("unreachable", "-")
-    kind, word = _EXCEPTIONS.get(type(error), unreached)
-    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
+    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
     return api_word(_certain_cause(error) or error.code or error.type)
 
 
@@ -1269,8 +1311,9 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
+    """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
-    printable = "".join(one for one in line if one.isprintable())
+    printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
@@ -1284,35 +1327,57 @@ def failure_sentence(error: ApiError) -> str:
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
-    words = [word for word in _words(error) if word != own]
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
+        code="" if word else _shown(error.code),
+        param=_shown(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+
+
+def _refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    if status == 401:
+        return ["401"]
+    words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
-        words.append(own)
-    if status < 400 or status == 401:
-        words = [own if status == 401 else "3"]
-    words.append("5" if status >= 500 else "")
-    word = next(filter(known.__contains__, words))
-    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
-    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+        words.append(str(status))
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+    """Return the first word that has a sentence of its own, "" if none has."""
+    for word in words:
+        if word in sentences:
+            return word
+    return ""
 
 
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
-    known = {
+    causes = {
         None: "did not answer",
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    status = failure.status
-    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    return f"The model's server {cause}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    words = (word for word in _words(error) if word in sentences)
-    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+    word = _first_known(_words(error), sentences)
+    return sentences[word].format(code=_shown(_code(error)))
 
 
 _PHRASES = (
@@ -1339,6 +1404,7 @@ _CERTAIN_PHRASES = (
 
 
 def _certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -1349,19 +1415,26 @@ def _certain_cause(error: ApiError) -> str | None:
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    words = (_certain_cause(error), error.code, error.type, *found)
+    words = [_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            words.append(code)
     return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
-    known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
+    if not word:
+        return None
+    for sentences in SENTENCES.values():
+        if word in sentences:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -2439,14 +2512,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
-    if match := _THINKING_NAME.match(name):
-        model_id = match["model"] + (match["size"] or "")
+    thinking = _THINKING_NAME.match(name)
+    if thinking:
+        model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
         thinks = CATALOG_FACTS[model_id].default_effort != "none"
         return model_id, None if thinks else "medium"
-    if match := _INSTANT_NAME.match(name):
-        model_id = match["model"]
+    instant = _INSTANT_NAME.match(name)
+    if instant:
+        model_id = instant["model"]
         facts = CATALOG_FACTS.get(model_id)
         if facts and "none" in facts.efforts:
             return model_id, "none"
@@ -2484,12 +2559,14 @@ def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
+    wrapped = _WRAPPED_ID.match(model_id)
+    if wrapped:
+        return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    if match := _GPT_VERSION.match(model_id):
-        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    version = _GPT_VERSION.match(model_id)
+    if version:
+        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
 
 
@@ -2543,8 +2620,9 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     name = model_id
     notes = []
     if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.append(match["date"])
+        snapshot = _SNAPSHOT_DATE.search(model_id)
+        if snapshot:
+            notes.append(snapshot["date"])
         name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
     if effort:
         notes.append(effort)
@@ -2600,7 +2678,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = dict(row)
     like = facts.pop("like", "")
@@ -3208,17 +3286,17 @@ class Usage(NamedTuple):
     """That served the response; a sum has none."""
 
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
+    if first is None or second is None:
+        return first or second
     return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        total=one.total + other.total,
-        cached=one.cached + other.cached,
-        cache_writes=one.cache_writes + other.cache_writes,
-        reasoning=one.reasoning + other.reasoning,
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
     )
 
 
@@ -3318,7 +3396,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 
 
 def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000

@@ -275,28 +275,37 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def fits_form(value: object, form: Any) -> bool:
-    """Say whether a JSON value has a form.
+def matches_schema(value: object, schema: Any) -> bool:
+    """Say whether a JSON value matches a schema of ours.
 
-    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
-    form of its values, an object the forms of its keys; anything else is called.
+    A text is a pattern, a type itself, a tuple has schemas of which one matches, a list
+    the schema of its values, an object the schemas of its keys; anything else is called.
     """
-    match form:
+    match schema:
         case str():
-            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+            return isinstance(value, str) and bool(re.fullmatch(schema, value, re.S))
         case type():
-            return isinstance(value, form)
+            return isinstance(value, schema)
         case tuple():
-            return any(fits_form(value, option) for option in form)
-        case [form_of_rows]:
-            if not isinstance(value, list):
-                return False
-            return all(fits_form(row, form_of_rows) for row in value)
+            return any(matches_schema(value, option) for option in schema)
+        case [schema_of_rows]:
+            return _rows_match(value, schema_of_rows)
         case dict():
-            if not isinstance(value, Mapping) or not value.keys() <= form.keys():
-                return False
-            return all(fits_form(value[key], form[key]) for key in value)
-    return bool(form(value))
+            return _entries_match(value, schema)
+    return bool(schema(value))
+
+
+def _rows_match(value: object, schema: Any) -> bool:
+    if not isinstance(value, list):
+        return False
+    return all(matches_schema(row, schema) for row in value)
+
+
+def _entries_match(value: object, schemas: JsonObject) -> bool:
+    """Say whether a value is an object with no other keys, and matching values."""
+    if not isinstance(value, Mapping) or not value.keys() <= schemas.keys():
+        return False
+    return all(matches_schema(value[key], schemas[key]) for key in value)
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -422,8 +431,9 @@ def unknown_words(
     valve: str, words: Iterable[str], known: Collection[str], advice: str
 ) -> str:
     """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} contains unknown names: {unknown}. {advice}" if unknown else ""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
 
 def valve_error(
@@ -517,23 +527,28 @@ def read_api_error(wire: object) -> ApiError:
     message = as_text(fields.get("message") or fields.get("detail"))
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     # A gateway's own error names no place; the API's may quote what looks like a body.
-    inner = None
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
-    if inner is not None:
-        return inner._replace(is_relayed=True)
-    number = fields.get("code")
-    if isinstance(number, int) and 400 <= number < 600:
-        fields = {**fields, "code": str(number)}
-    code, kind, param = (
-        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+        if inner is not None:
+            return inner._replace(is_relayed=True)
+    return ApiError(
+        code=_read_code(fields.get("code")),
+        type=as_text(fields.get("type")) or None,
+        param=as_text(fields.get("param")) or None,
+        message=f"{message} {raw}".strip(),
+        notice=_read_notice(fields.get("misalignment")),
     )
-    notice = _read_notice(fields.get("misalignment"))
-    text = f"{message} {raw}".strip()
-    return ApiError(code, kind, param, text, notice=notice)
+
+
+def _read_code(code: object) -> str | None:
+    """Return the code of an error; gateways send an HTTP status as a number."""
+    if isinstance(code, int) and 400 <= code < 600:
+        return str(code)
+    return as_text(code) or None
 
 
 def _read_notice(wire: object) -> SafetyNotice:
+    """Return the notice in the `misalignment` of an error, an empty one without it."""
     fields = as_mapping(wire)
     return SafetyNotice(
         explanation=as_text(fields.get("detailed_explanation")),
@@ -549,26 +564,37 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
     a value could have has a row, and names of types are in between.
     """
-    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
-    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
-    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
-    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
+    most_exact = max(map(as_mapping, rows), key=_length_of_location, default={})
+    location = as_list(most_exact.get("loc"))
+    steps = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in location[1:]]
+    path = "".join(step for step in steps if _PATH_STEP.fullmatch(step))
+    return {"message": most_exact.get("msg"), "param": path[1:]}
+
+
+_PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
+
+
+def _length_of_location(row: Mapping[str, Any]) -> int:
+    return len(as_list(row.get("loc")))
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     begin = text.find("{", 0, _LONGEST_PREFIX)
     try:
-        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+        body, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
     except (ValueError, RecursionError):
         return None
-    inner = as_mapping(found).get("error")
-    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    inner = as_mapping(body).get("error")
+    if not isinstance(inner, Mapping):
+        return None
+    error = read_api_error(inner)
     return error if error.message else None
 
 
-_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
+_LONGEST_PREFIX = 1000
+_LONGEST_BODY = 100_000
+"""Characters of a text in which a body is looked for."""
 
 
 # --------------------------------------------------------------------------------------
@@ -803,20 +829,31 @@ FINAL_CODES = SAFETY_STOPS | {FLEX_UNAVAILABLE, REQUEST_TOO_LARGE, WRONG_KEY}
 
 NO_CREDIT_CODES = frozenset(
     {
-        *("insufficient_quota", "credit_balance_exhausted"),
-        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
-        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
-        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
-        *("invalid_image_url", "image_too_large", "image_too_small"),
-        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
-        *("unsupported_image_media_type", "empty_image_file"),
-        *("failed_to_download_image", "image_file_not_found"),
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
     }
 )
 """Codes of refusals of an image."""
@@ -957,11 +994,14 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition(_ARRIVED)
-        return self._replace(sentence=f"{before}Try again.") if rest else self
+        before, _, advice = self.sentence.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(sentence=f"{before}Try again.")
 
 
 def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -1005,12 +1045,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _code(error.error), str(error))
-    unreached = ("cut", "") if has_begun else ("unreachable", "-")
-    kind, word = _EXCEPTIONS.get(type(error), unreached)
-    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
+    connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), connection_lost)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
     return api_word(_certain_cause(error) or error.code or error.type)
 
 
@@ -1038,8 +1080,9 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 
 def _quoted(text: str, secrets: Iterable[str]) -> str:
+    """Return a text of the server as one plain line, without secrets and markup."""
     line = " ".join(redact(text[: 2 * _MAX_NOTICE], secrets).split())
-    printable = "".join(one for one in line if one.isprintable())
+    printable = "".join(letter for letter in line if letter.isprintable())
     plain = printable.translate(_MARKUP).replace("://", ": //")
     return plain if len(plain) <= _MAX_NOTICE else f"{plain[:_MAX_NOTICE]}…"
 
@@ -1053,35 +1096,57 @@ def failure_sentence(error: ApiError) -> str:
 
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
-    words = [word for word in _words(error) if word != own]
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
+        code="" if word else _shown(error.code),
+        param=_shown(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+    )
+
+
+def _refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a sentence can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    if status == 401:
+        return ["401"]
+    words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
-        words.append(own)
-    if status < 400 or status == 401:
-        words = [own if status == 401 else "3"]
-    words.append("5" if status >= 500 else "")
-    word = next(filter(known.__contains__, words))
-    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
-    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
+        words.append(str(status))
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+def _first_known(words: Iterable[str], sentences: Mapping[str, str]) -> str:
+    """Return the first word that has a sentence of its own, "" if none has."""
+    for word in words:
+        if word in sentences:
+            return word
+    return ""
 
 
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
-    known = {
+    causes = {
         None: "did not answer",
         200: "reported an error",
         429: "is busy with this key's requests",
     }
-    status = failure.status
-    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
+    cause = causes.get(failure.status, f"has trouble (HTTP {failure.status})")
+    return f"The model's server {cause}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
+    """Return the sentence of a kind of ending for the cause that an error names."""
     sentences = SENTENCES[kind]
-    words = (word for word in _words(error) if word in sentences)
-    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+    word = _first_known(_words(error), sentences)
+    return sentences[word].format(code=_shown(_code(error)))
 
 
 _PHRASES = (
@@ -1108,6 +1173,7 @@ _CERTAIN_PHRASES = (
 
 
 def _certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says."""
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
@@ -1118,19 +1184,26 @@ def _certain_cause(error: ApiError) -> str | None:
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
-    words = (_certain_cause(error), error.code, error.type, *found)
+    words = [_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            words.append(code)
     return [word for word in words if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a sentence; nothing for any other word."""
     return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, and no key; else None."""
-    known = any(word in sentences for sentences in SENTENCES.values())
-    return word if word and (known or _WORD_OF_API.fullmatch(word)) else None
+    if not word:
+        return None
+    for sentences in SENTENCES.values():
+        if word in sentences:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -1811,17 +1884,17 @@ class Usage(NamedTuple):
     """That served the response; a sum has none."""
 
 
-def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
+def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
-    if one is None or other is None:
-        return one or other
+    if first is None or second is None:
+        return first or second
     return Usage(
-        input=one.input + other.input,
-        output=one.output + other.output,
-        total=one.total + other.total,
-        cached=one.cached + other.cached,
-        cache_writes=one.cache_writes + other.cache_writes,
-        reasoning=one.reasoning + other.reasoning,
+        input=first.input + second.input,
+        output=first.output + second.output,
+        total=first.total + second.total,
+        cached=first.cached + second.cached,
+        cache_writes=first.cache_writes + second.cache_writes,
+        reasoning=first.reasoning + second.reasoning,
     )
 
 
@@ -1921,7 +1994,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 
 
 def _are_prices(row: Any) -> bool:
-    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3024,14 +3097,16 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
     From gpt-5.1 to 5.4 the default is not to think at all.
     """
-    if match := _THINKING_NAME.match(name):
-        model_id = match["model"] + (match["size"] or "")
+    thinking = _THINKING_NAME.match(name)
+    if thinking:
+        model_id = thinking["model"] + (thinking["size"] or "")
         if model_id not in CATALOG_FACTS:
             return None
         thinks = CATALOG_FACTS[model_id].default_effort != "none"
         return model_id, None if thinks else "medium"
-    if match := _INSTANT_NAME.match(name):
-        model_id = match["model"]
+    instant = _INSTANT_NAME.match(name)
+    if instant:
+        model_id = instant["model"]
         facts = CATALOG_FACTS.get(model_id)
         if facts and "none" in facts.efforts:
             return model_id, "none"
@@ -3069,12 +3144,14 @@ def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
-    if match := _WRAPPED_ID.match(model_id):
-        return _model_facts(match[1])._replace(prices=None)
+    wrapped = _WRAPPED_ID.match(model_id)
+    if wrapped:
+        return _model_facts(wrapped[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         return _ASSUMED_OF_O_SERIES
-    if match := _GPT_VERSION.match(model_id):
-        return _facts_of_version(int(match["major"]), int(match["minor"] or 0))
+    version = _GPT_VERSION.match(model_id)
+    if version:
+        return _facts_of_version(int(version["major"]), int(version["minor"] or 0))
     return _PLAIN_FACTS._replace(hosted=True, known_family=False)
 
 
@@ -3128,8 +3205,9 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     name = model_id
     notes = []
     if _GPT_VERSION.match(model_id):
-        if match := _SNAPSHOT_DATE.search(model_id):
-            notes.append(match["date"])
+        snapshot = _SNAPSHOT_DATE.search(model_id)
+        if snapshot:
+            notes.append(snapshot["date"])
         name = _capitalized_id(_SNAPSHOT_DATE.sub("", model_id))
     if effort:
         notes.append(effort)
@@ -3185,7 +3263,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
-        if not fits_form({key: value}, _OVERRIDE_FORMS):
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = dict(row)
     like = facts.pop("like", "")
@@ -5170,7 +5248,7 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
+    them. `cost` is in US dollars, None if unknown. `usage_note` explains the tokens.
     """
 
     ending: Ending
@@ -5180,7 +5258,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
-    remark: str = ""
+    usage_note: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -5944,8 +6022,13 @@ def new_ulid() -> str:
 
 
 CALLERS_KEYS = (
-    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
-    *("tool_choice", "parallel_tool_calls", "truncation"),
+    "max_output_tokens",
+    "temperature",
+    "top_p",
+    "top_logprobs",
+    "tool_choice",
+    "parallel_tool_calls",
+    "truncation",
 )
 """What shapes the caller's own answer and nothing else; the length has a limit."""
 
@@ -5998,6 +6081,7 @@ def with_known_keys(name: str, value: object) -> Any:
 
 
 def _only_keys(value: object, known: _KeyTree) -> Any:
+    """Return a value without unknown keys at any depth; each row of a list alike."""
     if isinstance(value, list):
         return [_only_keys(row, known) for row in value]
     if not known or not isinstance(value, Mapping):
@@ -6021,7 +6105,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
-    given, errors = given_values(body), list[str]()
+    given = given_values(body)
+    errors: list[str] = []
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -6034,7 +6119,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
-            if value := own.pop(field, None) or beside:
+            value = own.pop(field, None) or beside
+            if value:
                 own[field] = value
         _read_values(own, f"{key}.", errors)
         given[key] = own
@@ -6046,10 +6132,14 @@ def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
-    """Replace values by what they mean; those without a meaning are left out."""
+def _read_values(values: dict[str, Any], prefix: str, errors: list[str]) -> None:
+    """Replace values by what they mean; those without a meaning are left out.
+
+    `prefix` is that of the names of these values, like `text.`.
+    """
     for name, read in _VALUE_READERS.items():
-        value = values.pop(key := name.removeprefix(place), None)
+        key = name.removeprefix(prefix)
+        value = values.pop(key, None)
         if value is None:
             continue
         try:
@@ -6075,6 +6165,7 @@ def _read_object(name: str, value: object) -> JsonObject:
 
 
 def _read_word(name: str, value: object) -> str:
+    """Return a word of the API, written in any case; raises InvalidRequest."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -6084,13 +6175,16 @@ def _read_word(name: str, value: object) -> str:
 
 def _with_schema(given: dict[str, Any]) -> Any:
     """Return the `response_format` with the `json_schema` that may stand beside it."""
-    form, beside = given["response_format"], given.pop("json_schema", None)
-    form = {"type": form} if isinstance(form, str) else form
+    form = given["response_format"]
+    beside = given.pop("json_schema", None)
+    if isinstance(form, str):
+        form = {"type": form}
     is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
     return {**form, "json_schema": beside} if is_bare else form
 
 
 def _read_format(name: str, value: object) -> dict[str, Any]:
+    """Return the API's flat `text.format`; Chat Completions nests the schema."""
     form = _read_object(name, value)
     kind = form.get("type")
     if kind not in _ANSWER_FORMATS:
@@ -6144,14 +6238,33 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 
 def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
     """Return the parameters that name the user and, by the kind of key, the cache."""
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    key = None if kind == "off" else chat or _hash_id("cache", user_id)
-    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+    cache_key = None
+    if kind == "chat":
+        cache_key = _hash_id("chat", chat_id)
+    if kind != "off":
+        cache_key = cache_key or _hash_id("cache", user_id)
+    return {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": cache_key,
+    }
 
 
 def _hash_id(kind: str, value: str) -> str | None:
     """Return a stable name for an id, which is random and cannot be guessed."""
-    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
+    if not value:
+        return None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.callbacks
+#
+# The callback of a caller that wants to hear nothing.
+# --------------------------------------------------------------------------------------
+
+
+def ignore_report(_value: object) -> None:
+    """Do nothing with what is reported."""
 
 
 # --------------------------------------------------------------------------------------
@@ -6790,7 +6903,7 @@ def schema_parts(
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_MOST_SHOWN_OF_NAME = 64
+_MAX_SHOWN_OF_NAME = 64
 _STEM = 51
 """Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
@@ -6833,24 +6946,33 @@ class ToolNames:
 
     @cached_property
     def _spelled(self) -> Mapping[str, str]:
-        found: dict[str, str] = {}
+        """The known names by their spelling; empty where two are spelled alike."""
+        names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
-            key = _spelling(name)
-            found[key] = "" if key in found else name  # neither of two can be meant
-        return found
+            spelling = _spelling(name)
+            if spelling in names:
+                names[spelling] = ""  # neither of the two can be meant
+            else:
+                names[spelling] = name
+        return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [
-            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
-            for t in tools
-        ]
+        renamed: list[Item] = []
+        for tool in tools:
+            if is_hosted_tool(tool):
+                renamed.append(tool)
+            else:
+                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        return renamed
 
 
 def _allowed_name(name: str, taken: Collection[str]) -> str:
+    """Return a name that the API allows and that is not taken; it has a digest."""
     if _ALLOWED.fullmatch(name):
         return name
-    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    stem = _FORBIDDEN.sub("_", name)[:_STEM]
+    seed = name
     while True:
         seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
@@ -6864,6 +6986,7 @@ _LONGEST_CALL_ID = 64
 
 
 def _spelling(name: str) -> str:
+    """Return what two spellings of a name have in common: case and signs do not count."""
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
@@ -6902,7 +7025,8 @@ def clean_call(item: Item) -> Item:
     Calls of other servers and models can have any. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name, call_id = item.get("name"), item.get("call_id")
+    name = item.get("name")
+    call_id = item.get("call_id")
     changed: Item = {}
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
@@ -6921,7 +7045,7 @@ _KEYS_OF_FORMAT = ("type", "definition", "syntax")
 """No other key of a caller's tool leaves: a refusal would quote it."""
 
 
-_MOST_OF_TOOLS = 500_000
+_MAX_SIZE_OF_TOOLS = 500_000
 """The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
@@ -6930,7 +7054,7 @@ def responses_tools(
     specs: Sequence[JsonObject],
     *,
     strict: bool = False,
-    log: Callable[[str], object] = str,
+    log: Callable[[str], object] = ignore_report,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
@@ -6939,12 +7063,13 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MAX_STRICT_WORK)
+    size_left = JsonBudget(_MAX_SIZE_OF_TOOLS)
+    strict_left = JsonBudget(MAX_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
         try:
-            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+            size_left.spend(json_size(spec, min(size_left.left, LARGEST_SCHEMA)))
         except JsonTooLarge:
             left_out.append(spec)
         else:
@@ -6960,9 +7085,10 @@ def responses_tools(
 
 
 def _spec_name(spec: object) -> str:
+    """Return the quoted name of a tool for the log; the spec may be anything."""
     outer = as_mapping(spec)
     inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MAX_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: JsonObject) -> bool:
@@ -6994,8 +7120,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    is_list = wanted["type"] == "allowed_tools"
-    _check_offered(wanted["tools"] if is_list else [wanted], tools)
+    chosen = wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]
+    _check_offered(chosen, tools)
     return wanted
 
 
@@ -7007,6 +7133,7 @@ def next_tool_choice(choice: object) -> object:
 
 
 def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
+    """Return one tool in the API's form; raises InvalidRequest if it has no name."""
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -7031,11 +7158,13 @@ def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> It
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     tool: Item = {"type": "function", "name": function["name"]}
-    if description := as_text(function.get("description")):
+    description = as_text(function.get("description"))
+    if description:
         tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
-    return {**tool, "parameters": shown, "strict": is_strict}
+    strict_budget = strict_left if wanted else None
+    schema, is_strict = function_parameters(parameters, strict_budget)
+    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def _custom_format(custom: JsonObject) -> Item:
@@ -7059,15 +7188,21 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
 
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    """Return the choice of a function, else of a hosted tool or a server."""
     sent = names.sent_name(choice)
-    types = {t.get("name"): t["type"] for t in tools if not is_hosted_tool(t)}
-    for tool in () if sent in types else tools:
+    types = {
+        tool.get("name"): tool["type"] for tool in tools if not is_hosted_tool(tool)
+    }
+    if sent in types:
+        return {"type": types[sent], "name": sent}
+    for tool in tools:
         if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": types.get(sent, "function"), "name": sent}
+    return {"type": "function", "name": sent}
 
 
 def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
+    """Return a choice that is an object in the flat form, with the names as sent."""
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -7078,11 +7213,12 @@ def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
         wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
         chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+        wanted["tools"] = [_tool_choice(inner_choice, names) for inner_choice in chosen]
     return wanted
 
 
 def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    """Raise InvalidRequest for a choice that none of the `tools` answers to."""
     offered = {key for tool in tools for key in _choice_keys(tool)}
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
@@ -7094,7 +7230,8 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
 def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     """Return what identifies a tool in a choice, with its label and without."""
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    kind = as_text(tool.get("type"))
+    label = as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)
 
 
@@ -7115,7 +7252,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_MOST_OUTPUT_TOKENS = 128_000
+_MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
 _Positive = Annotated[int, Field(gt=0)]
@@ -7178,7 +7315,11 @@ class ResponsesRequest(BaseModel):
         return sent_request(self._unrepaired(), self.repairs)
 
     def _unrepaired(self) -> dict[str, Any]:
-        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        """Return the fields that are set, as they are before any repair."""
+        fields: dict[str, Any] = {}
+        for name, value in self:
+            if value is not None and name != "repairs":
+                fields[name] = value
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
@@ -7221,36 +7362,53 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body)[0], model.facts
+    given, _ = read_parameters(body)
+    passed_on, _ = _passed_on(given)
+    facts = model.facts
     effort = _effort(model, given, settings)
-    resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    fields = {
+    effort_in_use = effort or facts.default_effort
+    tools = [tool for tool in settings.tools if _takes_tool(effort_in_use, tool)]
+    fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
-        **({"background": True, "store": True} if settings.background else {}),
-        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
-        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
-        fields.pop(name, None)
-    if (length := fields.get("max_output_tokens")) is not None:
-        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    if settings.background:
+        fields["background"] = True
+        fields["store"] = True  # background mode requires it
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    if reasons:
+        fields["reasoning"] = _reasoning(model, effort, given, settings)
+    with_reasoning = reasons and settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning) or None
+    fields |= {**settings.defaults, **passed_on}
+    _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
 
 
+def _keep_what_fits(
+    fields: dict[str, Any], facts: ModelFacts, effort: str | None
+) -> None:
+    """Remove the sampling that the model rejects, and limit the length of the answer."""
+    if not _takes_sampling(facts.sampling, effort):
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
+    """Return the effort that is asked for, None if the model does not take it.
+
+    `max` means the highest of the model.
+    """
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     if asked == "max" and model.facts.efforts:
         return model.facts.efforts[-1]
@@ -7263,9 +7421,9 @@ def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     try:
         ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
-        kept = {key: value for key, value in kept.items() if key not in wrong}
-        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+        reasons = {str(row["loc"][0]): row["msg"] for row in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in reasons}
+        return kept, [str(parameter_error(*entry)) for entry in reasons.items()]
     return kept, []
 
 
@@ -7278,13 +7436,19 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
 
 
 def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    """Return what the response is to hold beside its output."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
-    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
+    for tool in tools:
+        name = tool_kind(tool).include
+        if name:
+            wanted.append(name)
+    return wanted
 
 
 def _reasoning(
     model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request; the caller's own keys have priority."""
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
     ours = {
@@ -7302,6 +7466,7 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
+    """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -7330,23 +7495,28 @@ def unsent_parameters(
     """
     given, errors = read_parameters(asked)
     sent = lower_payload(request.payload(), APPENDED)
-    kept, wrong = _passed_on(given)
-    length, most = kept.get("max_output_tokens"), request.max_output_tokens
-    if length and str(length) != str(most):
-        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
-    names = [
-        f"{key}.{inner}"
-        for key in ("reasoning", "text")
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
+    passed_on, complaints = _passed_on(given)
+    asked_length = passed_on.get("max_output_tokens")
+    sent_length = request.max_output_tokens
+    if asked_length and str(asked_length) != str(sent_length):
+        error = parameter_error("max_output_tokens", f"{sent_length} is sent")
+        complaints.append(str(error))
+    names: list[str] = []
+    for key in ("reasoning", "text"):
+        for inner in given.pop(key):
+            if inner not in sent.get(key, {}):
+                names.append(f"{key}.{inner}")
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + complaints
 
 
 _OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_", "safety_identifier"),
+    "access_programs",
+    "context_management",
+    "image",
+    "moderation",
+    "prompt_cache_",
+    "safety_identifier",
 )
 """How the names begin."""
 
@@ -7361,11 +7531,14 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def _strict_item(item: Item) -> Item:
+    """Return an item for other servers: an answer as plain text, others with an id."""
     if item_type(item) == "message" and item.get("role") == "assistant":
         text = message_text(item)
         return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+    if prefix is None:
+        return item
+    return {"id": f"{prefix}_{json_digest(item)}", **item}
 
 
 # --------------------------------------------------------------------------------------
@@ -7426,9 +7599,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
     That id is `{function id}.{model}`.
     """
     fields = as_mapping(wire)
-    if family := fields.get("family"):
-        endpoint, account = fields.get("endpoint"), fields.get("account")
-        return Origin(str(family), str(endpoint or ""), str(account or ""))
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -7480,15 +7655,15 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
-        place
-        for place, item in enumerate(items)
+        position
+        for position, item in enumerate(items)
         if not (is_call_output(item) or _is_response(item))
         and item.get("call_id") not in refused
     )
     last = max(acts, default=-1)
     answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
+        item.get("approval_request_id"): (position > last, item)
+        for position, item in enumerate(items)
         if _is_response(item)
     }
     kept: list[Item] = []
@@ -7564,7 +7739,7 @@ def strip_for_replay(item: Item) -> Item:
         return _without(kept, ("content",))  # refused beside what is encrypted
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
     return kept
 
 
@@ -7584,7 +7759,7 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
-_MOST_OF_CODE = 20_000
+_MAX_CODE_LENGTH = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
@@ -7604,15 +7779,18 @@ def past_items(item: Item) -> list[Item]:
         return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
-    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
     return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    returned = (item for item in output if _goes_back(item, with_reasoning))
-    return [one for item in returned for one in replay_items(item)]
+    replayed: list[Item] = []
+    for item in output:
+        if _goes_back(item, with_reasoning):
+            replayed += replay_items(item)
+    return replayed
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -7826,7 +8004,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of reading a schema that is not valid; servers send such schemas."""
 
 _DEEPEST_ARGUMENT = 40
-_MOST_WORK = 200_000
+_MAX_WORK = 200_000
 """Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
@@ -7847,14 +8025,15 @@ class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: what was `found`
-    is remembered by the identity of the objects, so they must outlive it. If the check
+    a schema can refer to the same part several times, and to itself: the
+    `errors` of a comparison are remembered by the identity of the objects, so they must
+    outlive it. If the check
     is `lenient`, null is allowed for every optional property.
     """
 
     root: JsonObject
     budget: JsonBudget
-    found: dict[tuple[str, int, int], str]
+    errors: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
@@ -7872,26 +8051,31 @@ class _SchemaCheck(NamedTuple):
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        place = (path, id(value), id(node))
-        if place not in self.found:
-            self.found[place] = ""
-            self.found[place] = self._error(value, node, path, depth)
-        return self.found[place]
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._error(value, node, path, depth)
+        return self.errors[compared]
 
     def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
             target = resolve_reference(self.root, node["$ref"])
             return self.error(value, target, path, depth + 1)
-        inner = (
-            self.error(*child, depth + 1) for child in self._inner(value, node, path)
-        )
-        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
-            return found
+        error = _own_error(value, node, path)
+        if error:
+            return error
+        for child, child_node, child_path in self._inner(value, node, path):
+            error = self.error(child, child_node, child_path, depth + 1)
+            if error:
+                return error
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, one, path, depth + 1) for one in options):
+        if options and all(
+            self.error(value, option, path, depth + 1) for option in options
+        ):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -7907,26 +8091,36 @@ class _SchemaCheck(NamedTuple):
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
-            for place, one in enumerate(value):
-                yield one, items, f"{path}[{place}]"
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
 
 def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    place = path or "object"
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{place} must be {_listed(kinds)}"
+        return f"{shown_path} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        words = _listed([_quote(one) for one in allowed[:21]])
-        return f"{place} must be one of {words}"
-    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+        words = _listed([_quote(choice) for choice in allowed[:21]])
+        return f"{shown_path} must be one of {words}"
+    if not isinstance(value, Mapping):
+        return ""
+    return _missing_key(value, node.get("required") or (), path)
+
+
+def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
     for name in required:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
+
+
+def _is_among(value: Any, choices: Sequence[Any]) -> bool:
+    return any(_same(value, choice) for choice in choices)
 
 
 def _joined(path: str, name: str) -> str:
@@ -7942,9 +8136,11 @@ def _quote(value: Any) -> str:
     return repr(value[:60]) if isinstance(value, str) else short_repr(value)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
-    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+    if isinstance(value, bool) is not isinstance(other, bool):
+        return False
+    return bool(value == other)
 
 
 def check_arguments(
@@ -7958,38 +8154,50 @@ def check_arguments(
     """
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
-    given, found = dict(arguments), ""
+    given = dict(arguments)
+    error = ""
     with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
-        found = check.error(given, schema)
-    return given, f"The argument {found}." if found else None
+        error = check.error(given, schema)
+    complaint = f"The argument {error}." if error else None
+    return given, complaint
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, check, depth + 1) for one in value]
-    known: dict[str, dict[str, list[Any]]] = {}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    known = _known_properties(value, forms)
     required: set[str] = set()
     for form in forms:
-        properties = form.get("properties") or {}
-        for name in filter(value.__contains__, properties):
-            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    nulls = check._replace(found={})
-    return {
-        name: _drop_nulls(one, known.get(name), check, depth + 1)
-        for name, one in value.items()
-        if one is not None
-        or name not in known
-        or name in required
-        or not nulls.error(None, known[name])
-    }
+    nulls = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and nulls.error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
 
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
@@ -8000,9 +8208,11 @@ def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list
 
 def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(found={}, lenient=True)
-    fitting = (option for option in options if not lenient.error(value, option))
-    return [*islice(fitting, 1)] or options
+    lenient = check._replace(errors={}, lenient=True)
+    for option in options:
+        if not lenient.error(value, option):
+            return [option]
+    return options
 
 
 # --------------------------------------------------------------------------------------
@@ -8033,6 +8243,10 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
@@ -8040,17 +8254,18 @@ class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = None
-    log: Callable[[str], object] = str
-    other_names: Callable[[str], Iterable[str]] = lambda _: ()
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the rule of a tool, also where the tool `via` passes the call on."""
-        found = [_first_fitting(self.rules, name) or self.default_rule]
+        strictest = _first_fitting(self.rules, name) or self.default_rule
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other in (via, *self.other_names(name)):
-            found.append(_first_fitting(rest, other) or "auto")
-        return max(found, key=_STRICTNESS.index)
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_fitting(rest, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        return strictest
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -8071,7 +8286,10 @@ class Approver:
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
     """Return what stands beside the first pattern that fits a name."""
-    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
@@ -8093,11 +8311,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
         "about every call of a tool"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    told = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(told)
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
 
 
 def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
     return _ANSWERS.get(word.lower())
 
 
@@ -8135,9 +8354,13 @@ def _read_entries(
     """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
-        pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(word)
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         if value is not None and is_pattern:
             rows.append((pattern, value))
@@ -8206,7 +8429,7 @@ class Toolset(NamedTuple):
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = str
+    log: Callable[[str], object] = ignore_report
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -8247,16 +8470,17 @@ async def run_calls(
     tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
-            one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], one))
-            tasks[task] = isinstance(one, _ReadyCall) and (
-                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
-            )
+            checked = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], checked))
+            tasks[task] = _has_own_time(checked, toolset.limits)
             await asyncio.sleep(0)
-        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_apart else batch.wait(task))
+        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
+            if has_own_time:
+                await asyncio.wait([task])
+            else:
+                await batch.wait(task)
             if not task.done():
-                _cancel(one for one, apart in tasks.items() if not apart)
+                _cancel(other for other, is_apart in tasks.items() if not is_apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -8265,6 +8489,13 @@ async def run_calls(
                 yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
+
+
+def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
+    """Say whether the time of the batch does not count for a call."""
+    if isinstance(call, ToolResult):
+        return False
+    return call.is_interactive or bool(limits.own_seconds(call.name))
 
 
 def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
@@ -8298,11 +8529,13 @@ class _Batch:
                 return
 
     async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: ask a person if a rule says so, then run it."""
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name, call.via) == "ask"
-        async with self._asking if asks else nullcontext():
+        asks_person = approver.rule_for(call.name, call.via) == "ask"
+        question_turn = self._asking if asks_person else nullcontext()
+        async with question_turn:
             began = self._loop.time()
             try:
                 refusal = await approver.refusal(
@@ -8312,32 +8545,41 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        async with nullcontext() if call.is_interactive else self._slots:
+        slot = nullcontext() if call.is_interactive else self._slots
+        async with slot:
             return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    """Return the call that will run, or the result of one that cannot.
+
+    A tool that passes calls on is checked itself, then the tool that it names.
+    """
     name = _name(call)
     try:
         arguments = _arguments(call)
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(name, arguments, tools)
-    if isinstance(found, ToolResult):
-        return found
-    resolved = tools.resolve_call(name, found.arguments)
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    if resolved[1] is found.arguments:
-        return found._replace(name=resolved[0], via=name)
-    ready = _ready_call(*resolved, tools)
-    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
 
 
 def _ready_call(
     name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
+    """Return a call whose arguments fit the tool's schema, else the model's error."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -8348,6 +8590,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -8356,10 +8599,12 @@ def _arguments(call: Item) -> object:
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name, limits = ready.name, toolset.limits
+    name = ready.name
+    limits = toolset.limits
     seconds = limits.own_seconds(name) or limits.seconds
+    timeout = None if ready.is_interactive else seconds
     try:
-        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
+        async with asyncio.timeout(timeout) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
         output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
@@ -8500,7 +8745,8 @@ def retirement_notice(
     sentence = f"{model.name} {when} {ending.isoformat()}."
     if answering and answering.id != model.id:
         return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
+    successor = model.facts.successor
+    if successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
 
@@ -8559,12 +8805,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
+    reason = _reason_for_large(first, tools)
+    if reason:
         return large, reason
     return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
@@ -8713,7 +8961,7 @@ class GrowingParts:
 class ResponseState:
     """One response, from its first event to its last.
 
-    `_items` are the items as they were announced, `_latest` places by `output_index`.
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
     `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
 
@@ -8756,10 +9004,10 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
-                place = self._find(event.output_index, [event.item_id], bool)
-                if place in self._open:
-                    at = self._first + place
-                    return [event._replace(output_index=at, item_id="")]
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
                 if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
@@ -8797,41 +9045,46 @@ class ResponseState:
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
     ) -> int | None:
-        """Return the place of the item that an event is about, if it is known."""
-        for one in ids:
-            place = self._ids.get(one)
-            if place is not None and fits(self._items[place]):
-                return place
-        place = self._latest.get(index)
-        if place is None or not fits(self._items[place]):
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
             return None
-        return place if place in self._open or not any(ids) else None
+        return position if position in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the place of an item, if it is known.
+        """Return the position of an item, if it is known.
 
         Two calls of one `call_id` stay two; the snapshot only repeats what came.
         """
-        kind, call_id = item_type(item), as_text(item.get("call_id"))
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
-            calls = {call_id, as_text(known.get("call_id")), ""}
-            return item_type(known) == kind and len(calls) < 3
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
 
-        place = self._find(index, _ids(item), fits)
-        if place not in self._ended or index == _NOWHERE:
-            return place
-        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        place = len(self._items)
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
         self._growing = _NO_TEXT
         self._items.append(item)
-        self._open[place] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, place))
-        self._latest[index] = place
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
         shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + place, shown)]
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
@@ -8841,46 +9094,48 @@ class ResponseState:
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
         """Show a text that grows; one that grows on needs no search for its item."""
-        index, kind, item_id = event.output_index, event.kind, event.item_id
-        text, place = self._growing
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
         events: list[RunEvent] = []
         if text != (index, kind, item_id):
-            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if place is None:
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
-            place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
             events = self._start(index, item, [item_id])
-        if place not in self._open:
+        if position not in self._open:
             return events
-        self._growing = (index, kind, item_id), place
-        text_place = kind, event.part
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
         if isinstance(event, TextDone):
-            rest = self._open[place].end_part(text_place, event.text)
-            return events + self._deltas(place, rest)
-        self._open[place].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
 
-    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
-        if place in self._ended:
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        fields = item.items()  # ids are looked up, which an object cannot be
-        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
+        item = _drop_malformed_ids(item)
         events: list[RunEvent] = []
-        if place is None:
-            place = len(self._items)
+        if position is None:
+            position = len(self._items)
             events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), place))
-        rests = self._open.pop(place).end_item(list(item_texts(item)))
-        events += self._deltas(place, rests)
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
         self._growing = _NO_TEXT
         item = self._with_own_call_id(item)
-        self._ended[place] = item
-        return [*events, ItemDone(self._first + place, item)]
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
 
     def _with_own_call_id(self, item: Item) -> Item:
         """Return a call under an id that no earlier response has.
@@ -8901,10 +9156,10 @@ class ResponseState:
         return item if own_id == call_id else {**item, "call_id": own_id}
 
     def _deltas(
-        self, place: int, rests: Iterable[tuple[TextPlace, str]]
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
     ) -> list[RunEvent]:
         """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + place
+        index = self._first + position
         return [TextDelta(index, *text_place, text) for text_place, text in rests]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
@@ -8921,20 +9176,25 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        for place, item in self._match(content_parts(response.get("output"))):
-            events += self._end(place, _NOWHERE, item)
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
         return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the places of the items of the final snapshot, if they are known."""
-        places = [self._find_item(_NOWHERE, item) for item in items]
-        taken, left = set(places), dict[str, list[int]]()
-        for place, known in reversed([*enumerate(self._items)]):
-            if place not in taken:
-                left.setdefault(item_type(known), []).append(place)
-        for found, item in zip(places, items, strict=True):
-            others = left.get(item_type(item))
-            yield others.pop() if found is None and others else found, item
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
 
 
 _REFUSED_TWICE = ("error", "failed")
@@ -8952,14 +9212,32 @@ _OPENED_BY = {
 """Items that their texts alone open."""
 
 
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
 def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
     return (kind_of(item).text or ("", ""))[0] == kind
 
 
 def _ids(item: Item) -> list[str]:
-    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
 
 
 def _lacks_call_id(item: Item) -> bool:
@@ -8968,6 +9246,7 @@ def _lacks_call_id(item: Item) -> bool:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -9004,14 +9283,19 @@ _THOUGHT_SHARE = 0.02
 """Reasoning is joined for a small part of that time: the answer must not wait for it."""
 
 
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
 class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
-    true when the server is waited for or speaks, else with false. `spent` takes the
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
+    with true when the server is waited for or speaks, else with false. `spent` takes the
     usages of the run so far and the output of each response; it says why the run ends
     although tools are called, or nothing. `flex_falls_back` allows the standard tier,
     which costs twice as much, where the flex tier has no capacity.
@@ -9023,8 +9307,8 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
-    heard: Callable[[bool], object] = bool
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
+    set_waiting: Callable[[bool], object] = ignore_report
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
     flex_falls_back: bool = False
 
 
@@ -9038,7 +9322,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.heard)
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
         self.usages: list[Usage] = []
         self._call_ids: set[str] = set()
 
@@ -9051,12 +9335,14 @@ class Attempts:
         """
         self.request = request
         self._call_ids |= find_call_ids(request.input)
-        self._retries = self._repaired = 0
+        self._retries = 0
+        self._repaired = 0
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index, self._call_ids)
             self.error: ResponsesError | None = None
-            self.has_shown = self._thinks = False
+            self.has_shown = False
+            self._thinks = False
             held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
@@ -9072,7 +9358,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
-            self.limits.heard(False)
+            self.limits.set_waiting(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -9088,20 +9374,24 @@ class Attempts:
             return [event]
         if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
             is_first = self._thought is None
-            self._thought = thought = self._thought or event
-            if thought.output_index == event.output_index:
+            if self._thought is None:
+                self._thought = event
+            if self._thought.output_index == event.output_index:
                 self._thinks = True
                 return [event] if is_first else []
         held.append(event)
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*self._end_thought(), *held], []
+        shown = [*self._end_thought(), *held]
+        held.clear()
         return shown
 
     def _end_thought(self) -> list[RunEvent]:
-        thought = None if self._thinks else self._thought
-        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
+        """Return the end of a thought that only an earlier attempt began."""
+        if self._thought is None or self._thinks:
+            return []
+        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -9112,15 +9402,18 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        ending, has_begun = self.response.ending, self.response.event_count > 0
-        if not ending:
-            ending = CUT if has_begun else UNREADABLE
-            if self.error:
-                ending = ending_of_exception(self.error, has_begun)
+        ending = self.response.ending or self._ending_without_event()
         sentence = self.endpoint.name_server(ending.sentence)
         sentence = name_asked_model(sentence, self.request.model)
         notice = notice_text(self._api_error.notice, self.endpoint.secrets)
         return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    def _ending_without_event(self) -> Ending:
+        """Return the ending of a response whose stream did not say how it ends."""
+        has_begun = self.response.event_count > 0
+        if self.error:
+            return ending_of_exception(self.error, has_begun)
+        return CUT if has_begun else UNREADABLE
 
     @property
     def _api_error(self) -> ApiError:
@@ -9132,7 +9425,8 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        error, trace = self.error, self.response.trace
+        error = self.error
+        trace = self.response.trace
         if isinstance(error, ApiRefused):
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         if not trace.error.names_a_place:  # most runs, and a request may be large
@@ -9141,6 +9435,7 @@ class Attempts:
         return trace._replace(subject=subject)
 
     def _send(self, request: ResponsesRequest) -> RunEvents:
+        """Return the events of one attempt, which begins when they are read."""
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -9151,8 +9446,10 @@ class Attempts:
     def _next(self) -> tuple[Status | None, float]:
         """Return the status before the next attempt, if there is one, and the wait."""
         failure = _retriable_failure(self.error, self.response)
+        if failure is None or self.has_shown:
+            return None, 0.0
         is_open = self.request.background and not self.response.refusal
-        if self.has_shown or not failure or (is_open and _may_run(self.error)):
+        if is_open and _may_run(self.error):
             return None, 0.0
         if self._may_leave_flex(failure.error):
             update = {"service_tier": "default"}
@@ -9170,6 +9467,7 @@ class Attempts:
         return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
     def _may_leave_flex(self, error: ApiError) -> bool:
+        """Say whether the standard tier may answer what the flex tier cannot."""
         is_flex = self.request.service_tier == "flex"
         allowed = self.limits.flex_falls_back
         return is_flex and allowed and error.code == FLEX_UNAVAILABLE
@@ -9208,18 +9506,23 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
     """A background response, and how far it was read.
 
-    `_named` has its id as soon as the server has told it; `_last` is the number of the
-    last event, -1 for none.
+    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
+    number of the last event, `_last_seen_sequence` what it was when the last request
+    ended; both are -1 before the first. `_is_polling` says whether the next request is
+    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
+    response that does not exist any more.
     """
 
     def __init__(self, attempts: Attempts) -> None:
         self._attempts = attempts
         loop = asyncio.get_running_loop()
-        self._named: asyncio.Future[str] = loop.create_future()
-        self._last = self._seen = -1
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        self._last_sequence = -1
+        self._last_seen_sequence = -1
         self._failures = 0
         self._resumable = True
-        self._asks = self._is_left = False
+        self._is_polling = False
+        self._is_cancelled = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -9231,21 +9534,23 @@ class _Background:
         number = wire.get("sequence_number")
         if not isinstance(number, int):
             return True
-        before, self._last = self._last, max(self._last, number)
-        return number > before
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
         response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._named.done():
-            self._named.set_result(response_id)
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
 
     async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         """Send the request, feed its response to the state, and yield its run events.
 
         Once the response has an id, raises only ResponseLost, and TimedOut for the total
         limit. If the caller leaves before the end, the response is cancelled, because
-        it would go on to cost money without a reader.
+        it would continue to cost money without a reader.
         """
         path = "/responses"
         try:
@@ -9261,23 +9566,37 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                ending = self._attempts.response.ending
-                if ending or not self._named.done() or (error and error.is_final):
-                    if error and not ending:
-                        raise error
+                if self._is_over(error):
                     break
-                has_news, self._seen = self._last != self._seen, self._last
+                has_news = self._last_sequence != self._last_seen_sequence
+                self._last_seen_sequence = self._last_sequence
                 wait = self._wait_after(error, has_news)
                 if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._named.result()}", None
-                if not self._asks:
-                    path += f"?stream=true&starting_after={self._last}"
+                path = self._next_path()
+                payload = None
         finally:
             self._abandon()
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self._attempts.response.ending:
+            return True
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _next_path(self) -> str:
+        """Return the path of the response, or of the rest of its stream."""
+        path = f"/responses/{self._response_id.result()}"
+        if self._is_polling:
+            return path
+        return f"{path}?stream=true&starting_after={self._last_sequence}"
 
     async def _first_event(self, part: RunEvents) -> RunEvent | None:
         """Return the first event of `part`, None if it has none.
@@ -9285,7 +9604,7 @@ class _Background:
         A response without an id could not be cancelled, so a `part` that is left before
         is read on until there is one.
         """
-        if self._named.done():
+        if self._response_id.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
         try:
@@ -9295,8 +9614,9 @@ class _Background:
             raise
 
     async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
         await asyncio.wait(
-            {first, self._named},
+            {first, self._response_id},
             timeout=_LONGEST_WAIT_FOR_ID,
             return_when=asyncio.FIRST_COMPLETED,
         )
@@ -9311,34 +9631,41 @@ class _Background:
         An answer without an end means that the server is still working on it. A stream
         that is too old to be resumed is followed by a request for the response itself.
         """
-        asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:
-            self._failures, self._asks = 0, not self._can_resume
+        was_polling = self._is_polling
+        limits = self._attempts.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = (error.failure if error and error.status else None) or Failure()
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0
-        self._asks = not (has_news and self._can_resume)
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = bool(error and error.status == 404)
+            self._is_cancelled = error is not None and error.status == 404
             raise ResponseLost
         return wait
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last >= 0
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        is_over = attempts.response.ending or self._is_left
-        if self._named.done() and not is_over:
-            self._is_left = True
-            path = f"/responses/{self._named.result()}/cancel"
-            later = attempts.connections
-            later.do_later(later.post_quietly(attempts.endpoint, path))
+        if attempts.response.ending or self._is_cancelled:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections = attempts.connections
+            connections.do_later(connections.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(
@@ -9354,7 +9681,8 @@ async def _stream_response(
     gather. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
-    state, deadlines = attempts.response, attempts.deadlines
+    state = attempts.response
+    deadlines = attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
         attempts.endpoint, path, payload, deadlines
@@ -9379,7 +9707,8 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if events and isinstance(last := events[-1], TextDelta):
+            last = events[-1] if events else None
+            if isinstance(last, TextDelta):
                 with answer.paused():
                     await _gather_deltas(last, began, attempts.limits.join_seconds)
         rest = await answer.drain()
@@ -9423,13 +9752,16 @@ def _batch_events(
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
-        for event in batch:
-            parsed = parse_event(event)
-            if background is None or background.is_new(event):
+        for wire_event in batch:
+            parsed = parse_event(wire_event)
+            if background is None or background.is_new(wire_event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
+    run_events: list[RunEvent] = []
+    for event in join_deltas(read):
+        run_events += state.feed(event)
+    return run_events, malformed
 
 
 async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
@@ -9456,8 +9788,10 @@ def _retriable_failure(
     """
     if state.refusal:
         return Failure(200, state.refusal)
-    if error or state.ending:
-        return error.failure if error else None
+    if error:
+        return error.failure
+    if state.ending:
+        return None
     return Failure() if state.event_count else MalformedEvent.failure
 
 
@@ -9471,14 +9805,14 @@ def _is_visible(event: RunEvent) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    A background response whose id is unknown goes on; sent again, it would be billed
+    A background response whose id is unknown continues; sent again, it would be billed
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
     if error is None or error.was_sent:
         return True
-    asks_again = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not asks_again
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -9538,7 +9872,7 @@ def _is_address(value: object) -> bool:
 
 
 def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
 
 
 _SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
@@ -9602,15 +9936,19 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
-        if complaint := _server_error(row, fields, tools):
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
-            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            what = f"keys of {name} are not sent: {', '.join(unknown)}"
+            notes.append(_servers_error(what))
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
@@ -9644,7 +9982,7 @@ def _server_error(
     if "server_label" not in fields:
         return "it has no server_label"
     for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits_form(fields[key], form):
+        if key in fields and not matches_schema(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "its server_label is not its own"
@@ -9693,7 +10031,7 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
 _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
-_MOST_DECLARED = 128
+_MAX_DECLARED_TOOLS = 128
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
 _UNSTATED = (None, {"type": "json_object"})
 
@@ -9720,7 +10058,7 @@ class Turn(NamedTuple):
 def read_turn(wire: str) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
-    Earlier versions declared many tools that way. Such a chat begins anew, with the
+    Earlier versions declared many tools that way. Such a chat resets, with the
     tools as they are declared now.
     """
     turn = Turn(*json.loads(zlib.decompress(b64decode(wire))))
@@ -9736,14 +10074,18 @@ def record_turn(
 
     None for what is too long to be stored.
 
-    The chat begins anew with what cannot be appended: another schema of a tool, more
+    The chat resets with what cannot be appended: another schema of a tool, more
     tools than fit, an effort or a format that no update can state. Remote servers are
     not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
     begins = Turn(request.model, base={"tools": tools, **base})
-    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    turn: Turn | None = None
+    if earlier:
+        turn = _next_turn(begins, earlier, default_effort)
+    if turn is None:
+        turn = begins
     return turn if turn.wire() else None
 
 
@@ -9751,18 +10093,29 @@ def _next_turn(
     asked: Turn, earlier: Sequence[Turn], default_effort: str | None
 ) -> Turn | None:
     """Return what differs from the `earlier` turns; None if items cannot state it."""
-    fields, base = asked.base or {}, earlier[0].base or {}
+    fields = asked.base or {}
+    base = earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
     new = _new_tools(held.get("tools", ()), fields["tools"])
     update = _changed_settings(held, fields, default_effort)
-    if new is None or any(
-        value in _UNSTATED for one in update.values() for value in one.values()
-    ):
+    if new is None or not _can_be_stated(update):
         return None
-    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
-    changed = {"type": CONFIGURATION, **update}
-    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
+    stated: list[Item] = []
+    if new:
+        stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
+    if update:
+        stated.append({"type": CONFIGURATION, **update})
+    return Turn(asked.model, stated)
+
+
+def _can_be_stated(update: Item) -> bool:
+    """Say whether an item can state the effort and the format of an update."""
+    for settings in update.values():
+        for value in settings.values():
+            if value in _UNSTATED:
+                return False
+    return True
 
 
 def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
@@ -9773,7 +10126,7 @@ def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None
         old = known.get(tool_identity(tool))
         if old and _schema(old) != _schema(tool):
             return None
-    return new if len(known) + len(new) <= _MOST_DECLARED else None
+    return new if len(known) + len(new) <= _MAX_DECLARED_TOOLS else None
 
 
 def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
@@ -9803,7 +10156,9 @@ def append_turns(
         name: [item for item in turn.items if item_type(item) in kinds]
         for name, turn in turns.items()
     }
-    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
+    fields: dict[str, Any] = {}
+    if CONFIGURATION in kinds:
+        fields = _first_settings(request, base)
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         servers = [tool for tool in offered if tool["type"] == "mcp"]
@@ -9832,16 +10187,22 @@ def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
-    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
-    left = [tool for tool in declared if tool_identity(tool) in names]
+    identities = {tool_identity(tool) for tool in offered}
+    left = [tool for tool in declared if tool_identity(tool) in identities]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
         return choice
-    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
-    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
-    return allowed if left else "none"
+    if not left:
+        return "none"
+    tools = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    return {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+
+
+_CHOICE_KEYS = ("type", "name", "server_label")
+"""What names a tool in `allowed_tools`."""
 
 
 def _schema(tool: Item) -> Item:
+    """Return what must stay the same of a declared tool: all but its description."""
     return {**tool, "description": None}
 
 
@@ -9993,25 +10354,26 @@ class _Answers:
 
         An approval request cannot be answered without the reasoning before it.
         """
-        output, self.request = attempts.response.output, None
+        self.request = None
+        output = attempts.response.output
         self._items: list[Item] = []
         self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
+        calls = [item for item in output if is_call(item)]
+        approvals = [item for item in output if is_approval_request(item)]
+        has_open_calls = bool(calls or approvals)
+        _end_if_used_up(attempts, has_open_calls)
         if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
+            for refused in self._refuse(calls, _BROKEN_OFF):
+                yield refused
             return
-        if toolset is None or not (calls or approvals):
+        if toolset is None or not has_open_calls:
             return
         was_last = self._is_limited
         with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
+            answers = self._answer_all(calls, approvals, toolset)
+            async with aclosing(answers) as events:
+                async for event in events:
+                    yield event
         if not was_last and (toolset.runs_calls or not calls):
             reasoning = toolset.carries_reasoning or bool(approvals)
             self.request = self._next_request(attempts, reasoning)
@@ -10019,24 +10381,27 @@ class _Answers:
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
     ) -> RunEvents:
+        """Answer the approval requests, then run the calls that the limits allow."""
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        new, repeated = _split_repeated(calls if toolset.runs_calls else ())
+        own_calls = calls if toolset.runs_calls else ()
+        new, repeated = _split_repeated(own_calls)
         for event in self._refuse(repeated, _IS_REPEATED):
             yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
+        calls_left = 0 if is_over else toolset.most_calls - self._calls_run
+        allowed = new[:calls_left]
+        async with aclosing(run_calls(allowed, toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
         why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
+        for event in self._refuse(new[calls_left:], why):
             yield event
-        self._is_limited = is_over or len(new) > left
+        self._is_limited = is_over or len(new) > calls_left
         self._rounds += 1
-        self._calls_run += len(new[:left])
+        self._calls_run += len(allowed)
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
         """Return the next request: the last, its output, and the outputs of its calls.
@@ -10044,18 +10409,22 @@ class _Answers:
         A tool that had to be called has been called; at the limit the last response may
         call none. The tools stay in the request for the prompt cache.
         """
-        request, output = attempts.request, attempts.response.output
+        request = attempts.request
         if self._is_limited:
             request = request.model_copy(update={"tool_choice": "none"})
+        output = attempts.response.output
         received = replay_output(output, with_reasoning=reasoning)
         return next_request(request, [*received, *self._items])
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        """Answer calls that are not run with the reason why."""
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
+        """Add the output of a call to the run, and report it."""
+        item = output_item(call, result)
+        index = len(self.output)
         self.output.append(item)
         self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
@@ -10073,11 +10442,23 @@ class _Answers:
             return
         response["reason"] = refusal
         call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        call = {**call, "id": f"fc_{call['call_id']}"}
+        index = len(self.output)
         self.output += [call, output]
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def _end_if_used_up(attempts: Attempts, has_open_calls: bool) -> None:
+    """End a run that wants to continue but has used up its budget.
+
+    Every response counts, also one that calls nothing.
+    """
+    response = attempts.response
+    used_up = attempts.limits.spent(attempts.usages, response.output)
+    if used_up and has_open_calls:
+        response.ending = Ending("incomplete", sentence=used_up)
 
 
 def _split_repeated(calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
@@ -13254,7 +13635,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known.
 
     The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the remark is the last.
+    A phone shows about 40 characters, so the usage note is the last.
     """
     word = "Interrupted after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
@@ -13264,8 +13645,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
         parts.append(format_money(ended.cost))
     if notes:
         parts.append(plural(notes, "note"))
-    if ended.remark:
-        parts.append(ended.remark)
+    if ended.usage_note:
+        parts.append(ended.usage_note)
     return " · ".join(parts)
 
 
@@ -15659,7 +16040,8 @@ def read_config(
 
     A user's lines of the log cannot be hidden from the administrator.
     """
-    host, person = metadata or {}, user or {}
+    host = metadata or {}
+    person = user or {}
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
@@ -15747,13 +16129,13 @@ _OTHER_FILTER_VERSION = (
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
-    **{
-        name.lower(): name
-        for name in (
-            *("VERBOSITY", "WEB_SEARCH", "CODE_INTERPRETER", "IMAGE_GENERATION"),
-            *("SERVICE_TIER", "SHOW_COST", "LOG_LEVEL"),
-        )
-    },
+    "verbosity": "VERBOSITY",
+    "web_search": "WEB_SEARCH",
+    "code_interpreter": "CODE_INTERPRETER",
+    "image_generation": "IMAGE_GENERATION",
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
@@ -16070,7 +16452,8 @@ class PipeCall(NamedTuple):
     @property
     def endpoint(self) -> Endpoint:
         """Where its requests go; raises InvalidRequest for unusable valves."""
-        config, is_admin = self.config, self.caller.is_admin
+        config = self.config
+        is_admin = self.caller.is_admin
         made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
         headers = {**config.identity, **made.extra_headers}
         return replace(made, token=config.token or made.token, extra_headers=headers)
@@ -16083,22 +16466,29 @@ class PipeCall(NamedTuple):
         """
         chosen = self.chosen_model
         is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
-        return (not is_azure and replacement(chosen, utc_today())) or chosen
+        if is_azure:
+            return chosen
+        return replacement(chosen, utc_today()) or chosen
 
     @property
     def chosen_model(self) -> ResolvedModel:
         """The model that was asked for, which may be switched off."""
         model = self.resolve(self.caller.model)
-        if ends := self.capabilities.shutdown_dates.get(model.id):
+        ends = self.capabilities.shutdown_dates.get(model.id)
+        if ends:
             return model._replace(facts=model.facts._replace(shutdown=ends))
         return model
 
     @property
     def facts(self) -> JsonObject:
         """What the administration's filter is told of the call."""
-        caller, base_url = self.caller, self.valves.BASE_URL
-        told = {"user": self.user, "model": caller.model, "base_url": base_url}
-        return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
+        return {
+            **self.caller._asdict(),
+            "user": self.user,
+            "model": self.caller.model,
+            "base_url": self.valves.BASE_URL,
+            "has_own_key": bool(self.config.own_key),
+        }
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
@@ -16187,7 +16577,8 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
         if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
             include = _host_name("utils.headers", "include_user_info_headers")
             headers = include({}, await user_model(user_id), request=host.request)
-            if chat_id := host.metadata.get("chat_id"):
+            chat_id = host.metadata.get("chat_id")
+            if chat_id:
                 name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
                 headers[name] = quote(str(chat_id), ":", errors="replace")
     return headers
@@ -16205,14 +16596,14 @@ async def active_administration(request: Any) -> Administration | None:
     if _ADMINISTRATION not in active:
         return None
     load = _host_name("utils.filter", "get_function_module")
-    found = await load(request, _ADMINISTRATION)
-    if getattr(found, "CONTRACT", 0) != 1:
+    filter_module = await load(request, _ADMINISTRATION)
+    if getattr(filter_module, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
-    found.valves = await context.get_function_valves(
-        active, _ADMINISTRATION, found.Valves
+    filter_module.valves = await context.get_function_valves(
+        active, _ADMINISTRATION, filter_module.Valves
     )
-    administration: Administration = found
+    administration: Administration = filter_module
     return administration
 
 
@@ -16338,7 +16729,8 @@ async def process_tool_result(
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
     shown = build(name, params, result, tool, host.metadata) or result
-    kind, direct = tool.get("type", ""), bool(tool.get("direct"))
+    kind = tool.get("type", "")
+    direct = bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
@@ -16414,7 +16806,7 @@ def _host_name(module: str, name: str) -> Any:
 # --------------------------------------------------------------------------------------
 
 
-_MOST_BYTES = 50_000_000
+_MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""
 
 _TOO_LARGE = (
@@ -16456,16 +16848,19 @@ async def add_documents(
     `all`. Raises InvalidRequest for one that cannot be sent with the message that is
     asked.
     """
-    result, question, left = list(parts), question_index(parts), _MOST_BYTES
-    for place, part in enumerate(parts):
+    result = list(parts)
+    question = question_index(parts)
+    left = _MAX_DOCUMENT_BYTES
+    for index, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
             read = list[Item]()
             for file in part.attachments:
-                found, size = await _read_document(file, user, wanted, left)
+                document, size = await _read_document(file, user, wanted, left)
                 left -= size
-                if found:
-                    read.append(part_or_note(found, is_asked=place == question))
-            result[place] = part.with_content([*read, *part.content])
+                if document:
+                    is_asked = index == question
+                    read.append(part_or_note(document, is_asked=is_asked))
+            result[index] = part.with_content([*read, *part.content])
     return result
 
 
@@ -16571,7 +16966,8 @@ def build_approver(call: PipeCall) -> Approver:
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host, rules = call.host, call.config.approval_rules
+    host = call.host
+    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -16585,16 +16981,17 @@ def build_approver(call: PipeCall) -> Approver:
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
+    """Say whether a tool is one of the host's own."""
     return bool(value_at(host.tools, name, "type") == "builtin")
 
 
-_SLOW = ("delegate_task", "generate_image", "edit_image")
+_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
 _HOUR = 3600.0
 
 
-def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
     """Return the seconds of the host's own tools that may take minutes by design."""
-    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
+    return [(name, _HOUR) for name in _LONG_RUNNING if _is_builtin(host, name)]
 
 
 _OWN_NAME = "function_name"
@@ -16634,7 +17031,7 @@ def _question(name: str, arguments: JsonObject) -> str:
     return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
-_MOST_WAITING_MS = 240_000
+_MAX_WAITING_MS = 240_000
 """The longest time that Open WebUI waits for an answer to its approval card.
 
 From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
@@ -16656,7 +17053,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
             "title": "Allow this tool?",
             "message": _question(ToolNames().sent_name(name), arguments),
             "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
-            "timeout_ms": _MOST_WAITING_MS,
+            "timeout_ms": _MAX_WAITING_MS,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -16681,13 +17078,16 @@ def _cites(name: str, metadata: JsonObject) -> bool:
 
 def _is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
-    found = parse_json_object(text)
-    if found is None:
+    result = parse_json_object(text)
+    if result is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
-    refused = found.get("success") is False or found.get("ok") is False
-    told = found.get("error") or (refused and found.get("message"))
-    failed = str(found.get("status")).strip().lower() in ("error", "failed")
-    return failed or (isinstance(told, str | Mapping | list) and bool(told))
+    if str(result.get("status")).strip().lower() in ("error", "failed"):
+        return True
+    error = result.get("error")
+    is_refused = result.get("success") is False or result.get("ok") is False
+    if is_refused and not error:
+        error = result.get("message")
+    return isinstance(error, str | Mapping | list) and bool(error)
 
 
 _DISPATCHERS = (CALL_TOOL, "search_tools")
@@ -16704,6 +17104,7 @@ class HostTools:
         self._names = names
 
     def _own_name(self, name: str) -> str:
+        """Return the host's name of a tool, by the name that the model was given."""
         return self._names.own_name(name, self._host.tools)
 
     def parameters(self, name: str) -> JsonObject | None:
@@ -16733,7 +17134,8 @@ class HostTools:
 
         It is resolved before anybody is asked, so the approved tool is what runs.
         """
-        own, tools = self._own_name(name), self._host.tools
+        own = self._own_name(name)
+        tools = self._host.tools
         if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
@@ -16746,14 +17148,17 @@ class HostTools:
 
         MCP servers check their own arguments.
         """
-        own, account = self._own_name(name), self._call.account
+        own = self._own_name(name)
+        account = self._call.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
         return await result
 
     async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
-        tool, params = self._host.tools[own], arguments
+        """Run a tool with the arguments that its schema names."""
+        tool = self._host.tools[own]
+        params = arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -16777,12 +17182,14 @@ class HostTools:
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id, threads = self._call.caller.user_id, self._call.threads
-        return await threads.setdefault(user_id, UserThreads()).run(work)
+        user_id = self._call.caller.user_id
+        threads = self._call.threads.setdefault(user_id, UserThreads())
+        return await threads.run(work)
 
     async def _in_the_browser(
         self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
+        """Return what the browser says of its own tool."""
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
@@ -16798,7 +17205,8 @@ class HostTools:
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        host, caller = self._host, self._call.caller
+        host = self._host
+        caller = self._call.caller
         user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
@@ -17176,8 +17584,10 @@ def list_models(
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
         overrides = {}  # the chat shows the mistake
-    listed, names = comma_list(valves.MODEL_ID), list[str]()
-    today, usable = utc_today().isoformat(), None
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
         fetches = read_expert_settings(valves).fetch_models
@@ -17223,7 +17633,8 @@ class ChatKeys:
         """
         if self._cipher is None:
             return ""
-        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        nonce = os.urandom(_NONCE_BYTES)
+        text = json.dumps(value).encode()
         sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
         return base64.b64encode(nonce + sealed).decode("ascii")
 
@@ -17236,7 +17647,8 @@ class ChatKeys:
             return None
         try:
             whole = base64.b64decode(sealed, validate=True)
-            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            nonce = whole[:_NONCE_BYTES]
+            rest = whole[_NONCE_BYTES:]
             text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
             return json.loads(text)
         except Exception:
@@ -17292,7 +17704,7 @@ class ChatStore:
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
-        self._untidy = {key: chat[key] for key in rows}
+        self._stale_values = {key: chat[key] for key in rows}
         self._repairs = stored_repairs([chat.get(self._key)])
         self._own = {
             ulid: record
@@ -17372,13 +17784,13 @@ class ChatStore:
         values = await run_work(self.size, self._values)
         self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
-            self._untidy = {}
+            self._stale_values = {}
 
     def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._stale_values, self.messages, self._key, room)
         return {**others, self._key: value}
 
     def _with_sent(self, value: JsonObject) -> JsonObject:
@@ -17389,8 +17801,9 @@ class ChatStore:
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs, each once."""
-        given, self._unshown = self._unshown, []
-        return given
+        unsent = self._unshown
+        self._unshown = []
+        return unsent
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -17414,7 +17827,7 @@ class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     carrier = "output"
-    _bearer = ""
+    _context_record_id = ""
     """The record that holds what was sent."""
 
     def write_beside(self, record: Record, output_index: int | None = None) -> None:
@@ -17428,9 +17841,12 @@ class _OutputStore(ChatStore):
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
         value = write_records(records, self._keys.sign, self._repairs)
-        if self._is_behind or ulid == self._bearer:  # which may be written again
+        if (
+            self._is_behind or ulid == self._context_record_id
+        ):  # which may be written again
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind, self._bearer = False, ulid
+            self._is_behind = False
+            self._context_record_id = ulid
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
@@ -17530,7 +17946,9 @@ def request_settings(
     call: PipeCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
-    config, valves, summary = call.config, call.valves, call.config.summary
+    config = call.config
+    valves = call.valves
+    summary = config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
@@ -17554,7 +17972,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     Tools of the chat, what was appended to it and a key of their own may be a user's
     choice.
     """
-    call, sent = prepared.call, prepared.request
+    call = prepared.call
+    sent = prepared.request
     if call.config.own_key:
         return False
     if any(item_type(item) in APPENDED for item in sent.input):
@@ -17580,6 +17999,7 @@ def repair_scope(call: PipeCall, model: str) -> RepairScope:
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    """Say whether BACKGROUND_MODELS names a model, by one of its names."""
     if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
@@ -17593,7 +18013,9 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     from gpt-6.2 on, encrypted reasoning depend on them
     (docs/reference/responses-api.md, "Changed beginnings").
     """
-    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    caller = call.caller
+    valves = call.valves
+    tier = call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
@@ -17620,7 +18042,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
+            own=[*call.config.tool_timeouts, *long_running_tools(call.host)],
         ),
         call.log.warn,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
@@ -17648,7 +18070,8 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
     A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    valves = call.valves
+    wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
@@ -17659,7 +18082,8 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
 def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
-    call, model = prepared.call, prepared.request.model
+    call = prepared.call
+    model = prepared.request.model
     # OpenAI answers 400 for an unknown id, 404 for one that it has switched off.
     is_missing = ended.ending.code == "model_not_found"
     is_refused = is_missing or ended.trace.status in (403, 404)
@@ -17667,12 +18091,14 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if not is_refused or is_stopped or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        call.log.warn(told)
+        call.log.warn(
+            f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        )
     return True
 
 
 def _task_lack(endpoint: Endpoint, model: str) -> str:
+    """Return the text that remembers that a key may not use a model for tasks."""
     return f"{endpoint.account()} {model} task"
 
 
@@ -17685,12 +18111,12 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-_MOST_FETCHED = 32 * 1024**2
-_MOST_FILES = 20
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
 
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
 _GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MOST_FETCHED // 1024**2} MB."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
@@ -17731,7 +18157,7 @@ class ArtifactStore:
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []
         if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MOST_FILES], message_text(item))
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
         return {}
 
     async def _pictures(self, urls: Iterable[str]) -> JsonObject:
@@ -17777,9 +18203,10 @@ class ArtifactStore:
         """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
-            endpoint, connections = self._prepared.endpoint, self._connections
+            endpoint = self._prepared.endpoint
+            connections = self._connections
             content = await container_file(
-                endpoint, connections, ids, _MOST_FETCHED, deadlines
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -17797,9 +18224,10 @@ class ArtifactStore:
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
-            caller, host = self._prepared.call.caller, self._prepared.call.host
-            place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = place if caller.may_have_row else {}
+            caller = self._prepared.call.caller
+            host = self._prepared.call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
             user = await user_model(caller.user_id) if caller.user_id else None
             if user is None:
                 return None
@@ -17860,14 +18288,24 @@ _TOOL_TYPES = (
     "programmatic_tool_calling",
 )
 _CLOSED_FIELDS = (
-    *("vector_store_ids", "container", "environment", "input_image_mask"),
-    *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
+    "vector_store_ids",
+    "container",
+    "environment",
+    "input_image_mask",
+    "server_url",
+    "connector_id",
+    "tunnel_id",
+    "authorization",
+    "headers",
 )
 """Fields of tools that name what belongs to somebody, or where a chat is sent."""
 
 _KNOWN_WORDS = {
-    *("max_output_tokens", "reasoning.mode", "reasoning.context"),
-    *(*ADMINISTRATORS_KEYS, *_TOOL_TYPES),
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ADMINISTRATORS_KEYS,
+    *_TOOL_TYPES,
     *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
 }
 
@@ -17894,10 +18332,13 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
     is_new = call.capabilities.first_time
-    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: {names}"
-        call.log.warn(told)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
     return call._replace(body=body)
 
 
@@ -17909,6 +18350,7 @@ def opening_error(expert: ExpertSettings) -> str:
 
 
 def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
     return word.removeprefix("admin:").strip()
 
 
@@ -17918,16 +18360,19 @@ def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: stored[k] for k in closed if k in stored}
-    if isinstance(given := body.get("reasoning"), Mapping):
-        kept["reasoning"] = _permitted_reasoning(given, may)
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
     tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
-        if isinstance(given := body.get(name), list):
+        given = body.get(name)
+        if isinstance(given, list):
             kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
     return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
 
 
 def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
     free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
     stored = as_mapping(may.stored.get("reasoning")).items()
     return dict(i for i in given.items() if i[0] in free or i in stored)
@@ -17942,16 +18387,18 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
-    closed = [
-        f"{kind}.{name}"
-        for name in _CLOSED_FIELDS
-        if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
-    ]
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
     return all(word in opened for word in closed or [kind])
 
 
 def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    value, most = body.get(name), may.longest
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)
 
@@ -17986,7 +18433,9 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     The host has that answer in front of this one's question, with the id of its
     response in its usage. Other servers refuse the field.
     """
-    call, request, store = prepared.call, prepared.request, prepared.store
+    call = prepared.call
+    request = prepared.request
+    store = prepared.store
     asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
     if not (asks and store and call.resolve(request.model).facts.diagnostics):
         return prepared
@@ -18006,7 +18455,8 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
 
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
-    request, call = prepared.request, prepared.call
+    request = prepared.request
+    call = prepared.call
     call.log.line(
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
@@ -18016,8 +18466,8 @@ def report_request(prepared: PreparedRequest) -> None:
     )
     missing, errors = _missing_features(prepared)
     if missing:
-        told = "left out, not known to the API or not taken by the model: "
-        call.log.line("DEBUG", told + ", ".join(missing))
+        reason = "left out, not known to the API or not taken by the model"
+        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.config.expert.writes_audit_log():
@@ -18026,42 +18476,60 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
-    call, trace = prepared.call, ended.trace
-    ids = _ids_in_log(trace)
-    remark = _tools_remark(prepared, ended)
-    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
-    if call.config.expert.writes_audit_log():
-        audited = _audited(prepared)
-        line = audited.error_line(trace.error, trace.status)
-        if ended.ending.kind in ("completed", "incomplete"):
-            line = audited.success_line(trace.model)
-        call.log.audit(line)
+    call = prepared.call
+    trace = ended.trace
+    ended = ended._replace(
+        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+    )
+    _audit_end(prepared, ended)
     _report_removals(call, trace.removed)
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
-        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
-    if not ended.ending.is_failure:
+        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended, trace))
+    else:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return _add_cost(prepared, ended)
-    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    words = (error.code or ended.ending.code, error.type, error.param)
-    code, group, param = map(api_word, words)
-    said = server_words(call, said)
+    return _add_cost(prepared, ended)
+
+
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
+    """Write a run's end to the audit log, if that is on."""
+    call = prepared.call
+    if not call.config.expert.writes_audit_log():
+        return
+    audited = _audited(prepared)
+    if ended.ending.kind in ("completed", "incomplete"):
+        line = audited.success_line(ended.trace.model)
+    else:
+        line = audited.error_line(ended.trace.error, ended.trace.status)
+    call.log.audit(line)
+
+
+def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+    """Log a failure; return it with the message to show.
+
+    Administrators also see what the server said. `trace` still has the response id.
+    """
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(call, f"{trace.subject} {error.message}".strip())
     call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {ids}. {said}",
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    sentence = _with_error_id(call, sentence)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    message = _with_error_id(call, message)
     if call.caller.is_admin:
-        sentence = f"{sentence} {said}".strip()
-    ending = ended.ending._replace(sentence=sentence)
-    return _add_cost(prepared, ended._replace(ending=ending))
+        message = f"{message} {answer}".strip()
+    return ended.ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -18081,13 +18549,15 @@ def _ids_in_log(trace: Trace) -> str:
     return ", ".join(ids)
 
 
-_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_MANY_TOKENS = 4000
+_SOME_TOKENS = 1000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
-def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     """Return what explains a large number at a chat's first answer: its tools."""
-    request, usage = prepared.request, ended.usage
+    request = prepared.request
+    usage = ended.usage
     questions = sum(item.get("role") == "user" for item in request.input)
     if usage is None or questions > 1:
         return ""
@@ -18102,12 +18572,14 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 
 def _explained_ending(ended: RunDone) -> Ending:
     """Return how a run ended: why it did, if there is nothing to read or to see."""
-    ending, output = ended.ending, ended.output
+    ending = ended.ending
+    output = ended.output
     if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
-        called = output and is_call_output(output[-1])
-        return ending_of_incomplete("only_calls" if called else "no_answer")
+        ends_with_call = output and is_call_output(output[-1])
+        reason = "only_calls" if ends_with_call else "no_answer"
+        return ending_of_incomplete(reason)
     if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
@@ -18121,13 +18593,15 @@ def _is_seen(item: Item) -> bool:
     return has_image(item) or is_code(item)
 
 
-_MOST_WORDS, _MOST_READ = 500, 5000
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
 
 
-def server_words(call: PipeCall, words: str) -> str:
+def server_message(call: PipeCall, text: str) -> str:
     """Return what the server said, redacted and short, for administrators."""
-    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
-    return f"The server said: {said}" if said else ""
+    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    shown = redacted[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
@@ -18145,7 +18619,8 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
 
 def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    call, config = prepared.call, prepared.call.config
+    call = prepared.call
+    config = call.config
     if call.caller.task:
         return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
@@ -18155,17 +18630,20 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
-    if removed:
-        meant = removed.keys() <= {"turn_boundary"}
-        if not meant:
-            call.capabilities.count_dropped(removed)
-        counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-        told = f"the API left out earlier reasoning of the input: {counts}"
-        call.log.line("DEBUG" if meant else "WARNING", told)
+    if not removed:
+        return
+    is_intended = removed.keys() <= {"turn_boundary"}
+    if not is_intended:
+        call.capabilities.count_dropped(removed)
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    level = "DEBUG" if is_intended else "WARNING"
+    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
-    payload, host = prepared.request.payload(), prepared.endpoint.host
+    """Return what the audit log writes about a request."""
+    payload = prepared.request.payload()
+    host = prepared.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
@@ -18184,14 +18662,15 @@ def cost_of_responses(
 
     Other servers do not say which tier served a response: it is the one asked for.
     """
-    call, request = prepared.call, prepared.request
+    call = prepared.call
+    request = prepared.request
     own = call.config.prices
     if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
@@ -18214,8 +18693,10 @@ async def _legacy_notice(call: PipeCall) -> str:
     if row is None:
         return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
-    notice = _HOW + (_DONE if changed else _ADVICE)
-    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
+    advice = _DONE if changed else _ADVICE
+    notice = f"{_HOW}{advice}"
+    is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
+    return notice if is_shown else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -18234,11 +18715,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     end = retirement_notice(drawing, utc_today())
     image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
     every_note = (*servers.notes, opening_error(call.config.expert), image)
-    notes = [note for note in every_note if note and _tell_once(call, note)]
-    return [*(complaints if call.caller.is_admin else ()), *notes]
+    notes = [note for note in every_note if note and _is_first_notice(call, note)]
+    if not call.caller.is_admin:
+        return notes
+    return [*complaints, *notes]
 
 
-def _tell_once(call: PipeCall, notice: str) -> bool:
+def _is_first_notice(call: PipeCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
@@ -18295,18 +18778,23 @@ class WaitingLines:
 
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         """Wait for nothing yet."""
-        self._call, self._connections = call, connections
+        self._call = call
+        self._connections = connections
         self._loop = asyncio.get_running_loop()
-        self._since, self._due = _NEVER, _FIRST_SECONDS
+        self._since = _NEVER
+        self._due = _FIRST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
         self._is_shown = False
 
-    def heard(self, waits: bool) -> None:
+    def set_waiting(self, is_waiting: bool) -> None:
         """Note that the server is waited for from now on, or not."""
-        self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
-        self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
+        self._since = self._loop.time() if is_waiting else _NEVER
+        self._due = _FIRST_SECONDS
+        if self._timer is None:
+            self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
 
     def _look(self) -> None:
+        """Show a line if the silence is long enough; look again later."""
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
             minutes = int(self._due // 60)
@@ -18316,17 +18804,20 @@ class WaitingLines:
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
-    def _tell(self, sentence: str) -> None:
-        self._is_shown = bool(sentence)
-        if emit := self._call.page:
-            event = status_chunk(sentence)["event"]
+    def _tell(self, message: str) -> None:
+        """Send a line to the page; an empty one hides the last."""
+        self._is_shown = bool(message)
+        emit = self._call.page
+        if emit:
+            event = status_chunk(message)["event"]
             self._connections.do_later(emit(event))
 
     def note(self, event: RunEvent) -> list[Status]:
         """Return what hides the last line, if `event` shows that it is over."""
         is_attempt = isinstance(event, Status) and not event.trial
-        is_over, self._is_shown = self._is_shown, is_attempt
-        return [Status("")] if is_over and not is_attempt else []
+        was_shown = self._is_shown
+        self._is_shown = is_attempt
+        return [Status("")] if was_shown and not is_attempt else []
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""
@@ -18349,19 +18840,23 @@ def check_limits(prepared: PreparedRequest) -> None:
 
     The mode pro is a model of its own.
     """
-    account, request = prepared.call.account, prepared.request
+    account = prepared.call.account
+    request = prepared.request
     if account:
         is_pro = (request.reasoning or {}).get("mode") == "pro"
         model = f"{request.model}-pro" if is_pro else request.model
         has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        if refused := account.limits.refusal(model, has_price):
-            raise InvalidRequest(refused)
+        refusal = account.limits.refusal(model, has_price)
+        if refusal:
+            raise InvalidRequest(refusal)
 
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     """Return the events of a run, which is counted and observed if somebody asks."""
-    request, endpoint = prepared.request, prepared.endpoint
-    account, limits = prepared.call.account, prepared.limits
+    request = prepared.request
+    endpoint = prepared.endpoint
+    account = prepared.call.account
+    limits = prepared.limits
     if account is None:
         return run(request, endpoint, connections, limits, prepared.toolset)
     counts = _RunCounts(prepared, account)
@@ -18398,8 +18893,10 @@ class _RunCounts:
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing."""
-        prepared, new = self._prepared, usages[self._counted :]
-        self._counted, self._characters = len(usages), None
+        prepared = self._prepared
+        new = usages[self._counted :]
+        self._counted = len(usages)
+        self._characters = None
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
@@ -18415,8 +18912,9 @@ class _RunCounts:
                     yield event
         finally:
             if self._characters is not None:
-                items, self._counted = self._prepared.request.input, 0
+                items = self._prepared.request.input
                 asked = sum(len(message_text(item)) for item in items)
+                self._counted = 0
                 self.add([Usage(asked // 4, self._characters // 4)])
 
 
@@ -18445,7 +18943,8 @@ async def answer_events(
     """
     check_limits(prepared)
     prepared = compare_cache(prepared)
-    call, recorder = prepared.call, _recorder(prepared)
+    call = prepared.call
+    recorder = _recorder(prepared)
     citations = Citations(source_keys(call.host.metadata.get("sources")))
     report_request(prepared)
     if prepared.reason:
@@ -18453,7 +18952,7 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     trials = RunTrials()
     lines = WaitingLines(call, connections)
-    limits = prepared.limits._replace(heard=lines.heard)
+    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
     events = counted_run(prepared._replace(limits=limits), connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
@@ -18463,7 +18962,10 @@ async def answer_events(
             event = await artifacts.stored(_without_reason(call, arrived))
             if event is None:
                 continue
-            for cited in citations.feed(event) if call.caller.host_reads else (event,):
+            cited_events: Iterable[CitedEvent] = (event,)
+            if call.caller.host_reads:
+                cited_events = citations.feed(event)
+            for cited in cited_events:
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
@@ -18479,20 +18981,25 @@ async def _write_records(
 
     The answer's own records follow the text that they belong to: nobody waits for them.
     """
-    store, shown = prepared.store, list[AnswerEvent]()
-    for recorded in recorder.feed(event) if recorder else (event,):
+    store = prepared.store
+    shown = list[AnswerEvent]()
+    recorded_events = recorder.feed(event) if recorder else (event,)
+    for recorded in recorded_events:
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.warn(_NOT_WRITTEN)
-    return [*shown, *(store.take_unsent() if store else ())]
+    if store:
+        shown += store.take_unsent()
+    return shown
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
     """Return the recorder of a chat; None where nothing can be stored."""
-    caller, store = prepared.call.caller, prepared.store
+    caller = prepared.call.caller
+    store = prepared.store
     remembers = prepared.call.valves.remembers_reasoning()
     if not store and not (remembers and caller.host_reads and not caller.task):
         return None
@@ -18509,6 +19016,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 
 
 def _new_record() -> tuple[str, int]:
+    """Return the id of a new record, and the time in Unix seconds."""
     return new_ulid(), unix_seconds()
 
 
@@ -18516,16 +19024,17 @@ def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
     """Log what happens before an answer; return the event as people see it."""
     if not isinstance(event, Status):
         return event
-    reason = server_words(call, event.reason)
+    reason = server_message(call, event.reason)
     call.log.warn(f"{event.sentence} {reason}".strip())
     return Status(event.sentence)
 
 
-async def _remember(prepared: PreparedRequest, helped: Sequence[Trial]) -> None:
+async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
     """Remember what made a request acceptable: for its chat, or for its server."""
-    call, store = prepared.call, prepared.store
+    call = prepared.call
+    store = prepared.store
     scope = repair_scope(call, prepared.request.model)
-    for trial in helped:
+    for trial in confirmed:
         repair = trial.repair
         if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
             if trial.is_lasting:
@@ -18584,7 +19093,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     store = await open_store(call.caller, call.valves, keys)
     size = count_entries(call.messages, 2) + (store.size if store else 0)
     chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    origin = origin_at(chat.model.family, endpoint)
+    tools = chat.tools
     items = await _history(chat, origin, size)
     changed = {"input": items, "instructions": chat.instructions or None}
     request = chat.request.model_copy(update=changed)
@@ -18644,7 +19154,8 @@ _LEFT_OUT = "a developer's message in its row was left out"
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
-    call, metadata = chat.call, chat.call.host.metadata
+    call = chat.call
+    metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
     if len(parts) < len(given):
@@ -18673,12 +19184,17 @@ def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = request_settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
-    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
     stored = chat.store.repairs if chat.store else ()
     request = build_request(chat.model, "", items, body, settings)
     asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.nearest_allowed_effort(asked, usable)):
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
         body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
         request = build_request(chat.model, "", items, body, settings)
     repairs = (*learned_repairs(chat.call, request.model), *stored)
@@ -18690,7 +19206,9 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts = chat.call, chat.store, chat.parts
+    call = chat.call
+    store = chat.store
+    parts = chat.parts
     if store is None or not stored_messages(parts):
         return chat
     if not chat.continues:
@@ -18704,7 +19222,8 @@ def _restore_prefix(chat: _Chat) -> _Chat:
         return chat
     # What changed since an answer began is told at its end: it is no question.
     change = change_instructions(told, chat.instructions, call.model_id)
-    if notice := change_notice(change):
+    notice = change_notice(change)
+    if notice:
         prefix.append(notice)
     return chat._replace(instructions=told.first)
 
@@ -18714,7 +19233,8 @@ def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
 
     An earlier run of the same message does not count: a client chooses the ids.
     """
-    answer_id, facts = chat.call.caller.message_id, chat.model.facts
+    answer_id = chat.call.caller.message_id
+    facts = chat.model.facts
     earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
     sent = SentContext()
     if chat.is_stable:
@@ -18753,10 +19273,15 @@ def _with_turns(
 
 def _appended(chat: _Chat) -> set[str]:
     """Return the types of items that its model and server take."""
-    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
-    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
-    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds) - lowered_kinds(chat.request.repairs)
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
@@ -18780,8 +19305,10 @@ _PASSES = (
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
-    size += sum(map(image_length, parts)) >> 10
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
@@ -18862,8 +19389,9 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        place, name = self._endpoint.host, self._model.name
-        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
+        host = self._endpoint.host
+        name = self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {host}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -18912,7 +19440,8 @@ class _Diagnostics:
     async def _try(self, **more: Any) -> str:
         asked = {"stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
-        remedy, ended = "", RunDone(CUT)
+        remedy = ""
+        ended = RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
@@ -18931,10 +19460,10 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    return call.caller.is_admin and last_words(call) == "/check"
+    return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_words(call: PipeCall) -> str:
+def last_user_text(call: PipeCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
@@ -18944,10 +19473,10 @@ def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
-    return told_lines(_Diagnostics(call, connections).lines())
+    return stream_lines(_Diagnostics(call, connections).lines())
 
 
-async def told_lines(
+async def stream_lines(
     lines: AsyncGenerator[str, None],
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell lines as an answer, one at a time."""
@@ -18981,8 +19510,10 @@ def at_endpoint(call: PipeCall) -> PipeCall:
         return call
     if endpoints.problem:
         raise InvalidRequest(endpoints.problem)
-    config, replaced = call.config, dict(endpoints.valves())
-    if key := replaced["API_KEY"]:
+    config = call.config
+    replaced = dict(endpoints.valves())
+    key = replaced["API_KEY"]
+    if key:
         call.log.hide(key)
         config = config._replace(secrets=(*config.secrets, key))
     scope = replaced.pop("ENTRA_SCOPE", "")
@@ -18991,7 +19522,7 @@ def at_endpoint(call: PipeCall) -> PipeCall:
     return call._replace(config=config._replace(valves=valves, expert=expert))
 
 
-async def answer_somewhere(
+async def answer_with_failover(
     prepared: PreparedRequest,
     endpoints: EndpointQueue,
     permit: Callable[[], Awaitable[PipeCall]],
@@ -19015,15 +19546,16 @@ async def answer_somewhere(
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
-                    ending, status = event.ending, event.trace.status or 0
+                    ending = event.ending
+                    status = event.trace.status or 0
                     notice = endpoints.mark_failed(ending.kind, ending.code, status)
                     if notice:
                         break
                 held.append(event)
                 if not isinstance(event, StoredRecord):
                     begun = begun or not isinstance(event, Status)
-                    for one in held:
-                        yield one
+                    for held_event in held:
+                        yield held_event
                     held.clear()
             else:
                 return
@@ -19034,8 +19566,10 @@ async def answer_somewhere(
 def _last_origin(prepared: PreparedRequest) -> Origin | None:
     """Return who wrote the last reasoning of a chat."""
     records = prepared.records.values()
-    made = [one for one in records if any(map(is_encrypted, one.payload))]
-    return max(made, key=lambda one: one.ulid).origin if made else None
+    made = [record for record in records if any(map(is_encrypted, record.payload))]
+    if not made:
+        return None
+    return max(made, key=lambda record: record.ulid).origin
 
 
 # --------------------------------------------------------------------------------------
@@ -19118,7 +19652,8 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
-        failed, view = True, _new_view(call)
+        failed = True
+        view = _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -19146,7 +19681,9 @@ class Pipe:
             return result
         if ended.ending.is_failure:
             result |= error_chunk(ended.ending.sentence)
-        return result | ({"output": items} if items else {})
+        if items:
+            result |= {"output": items}
+        return result
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed.
@@ -19165,6 +19702,7 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _task_text(self, call: PipeCall) -> str:
+        """Return a task's text; the chat's model does what TASK_MODEL may not."""
         while True:
             request = build_task_request(call)
             events = answer_events(request, self._connections)
@@ -19178,12 +19716,13 @@ class Pipe:
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
         account = permitted.account
-        if account and (lines := account.limits.usage_answer(last_words(call))):
-            return told_lines(lines)
+        lines = account.limits.usage_answer(last_user_text(call)) if account else None
+        if lines:
+            return stream_lines(lines)
         request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(
+            return answer_with_failover(
                 request, account.endpoints, permit, self._connections
             )
         return answer_events(request, self._connections)
@@ -19191,11 +19730,14 @@ class Pipe:
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
         asked = None if call.account else call.host.request
-        if administration := await active_administration(asked):
+        administration = await active_administration(asked)
+        if administration:
             account = await administration.begin(call.facts)
             call = call._replace(account=account)
         call = at_endpoint(call)
-        config, valves, endpoint = call.config, call.valves, call.endpoint
+        config = call.config
+        valves = call.valves
+        endpoint = call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             if not call.account:
                 raise InvalidRequest(_NO_ENTRA)
@@ -19215,7 +19757,8 @@ class Pipe:
         self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
     ) -> tuple[RunDone, list[Item]]:
         """Read `events`; return their end and the items for the host."""
-        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
+        ended = RunDone(CUT)
+        view = NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
@@ -19226,6 +19769,7 @@ class Pipe:
 
 
 def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
+    """Return what renders the stream for its reader: Open WebUI or a plain client."""
     if call.caller.host_reads:
         return NativeRenderer(monotonic_seconds, HostedItems)
     return ChunkRenderer(*_response_head(call))
