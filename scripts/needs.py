@@ -64,6 +64,13 @@ MARKS: dict[str, tuple[Need, ...]] = {
 """What a test with a mark needs beside the development tools."""
 
 
+def is_installed(need: Need) -> bool:
+    """Say whether something is there; what is old counts, too."""
+    if isinstance(need, Environment):
+        return need.stamp.exists()
+    return not need.is_missing()
+
+
 def needs_of(script: str, arguments: list[str]) -> list[Need]:
     """Return what a script needs beside the development tools."""
     if script == "others.py":  # it installs what it needs itself, and says so

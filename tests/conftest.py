@@ -4,10 +4,14 @@ Every run tries the same examples, so that what passed once passes again. To loo
 new ones, in any of these tests:
 
     scripts/test tests/test_fuzz.py --hypothesis-profile=long
+
+A plain `pytest FILE` skips what needs something that is not installed; `scripts/test`
+installs it, and skips nothing.
 """
 
 import asyncio
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from hypothesis import HealthCheck, settings
 
 from idle_clock import IdleClockPolicy, forget_threads, skip_waiting
 from marking import begin_test
+from needs import MARKS, is_installed
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
 gc.disable()  # until the tests are collected, of which nothing is garbage
@@ -39,6 +44,8 @@ settings.load_profile("quick")
 ALONE = {Path(__file__).parent / name for name in ("openai_responses", "owui_manifold")}
 """Directories of tests that talk to nobody outside their own process."""
 LONG = ("hosts", "toolbox", "test_bench.py", "test_bundle_loads.py", "test_fuzz.py")
+SKIPS_NOTHING = "TESTS_SKIP_NOTHING"
+"""Set by scripts/verify.py: a failed installation must not hide tests."""
 FIXTURES = {"host_functions": "host", "shared_sandbox": "sandbox"}
 """The marks of the tests that use a fixture."""
 
@@ -52,6 +59,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
+        missing = _missing_need(item)
+        if missing:
+            reason = f"needs {missing}, which scripts/test installs"
+            item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=_rank)
 
 
@@ -66,6 +77,17 @@ def _implied_marks(item: pytest.Item) -> Iterator[str]:
     yield from (mark for fixture, mark in FIXTURES.items() if fixture in used)
     if "sandbox" in str(item.path.relative_to(Path(__file__).parent)):
         yield "sandbox"
+
+
+def _missing_need(item: pytest.Item) -> str:
+    """Return the name of something that a test needs and that is not installed."""
+    if SKIPS_NOTHING in os.environ:
+        return ""
+    for mark in item.iter_markers():
+        for need in MARKS.get(mark.name, ()):
+            if not is_installed(need):
+                return need.name
+    return ""
 
 
 def pytest_collection_finish() -> None:
