@@ -27,24 +27,6 @@ from hosts.offline import pipelines_python
 
 PIPE = TARGETS[0]
 
-MEASURE = """
-import sys, time
-from pathlib import Path
-
-began = time.process_time()
-import aiohttp, pydantic
-
-class Used(pydantic.BaseModel):  # the host's pydantic has loaded all its parts
-    x: int = 1
-
-libraries = time.process_time() - began
-text = Path(sys.argv[1]).read_text("utf-8")
-began = time.process_time()
-exec(text, {"__name__": "bundle"})
-print((time.process_time() - began) / libraries)
-"""
-
-
 # Run with what this environment has, then with the oldest versions that are supported.
 FORMS = """
 import json, sys, types
@@ -168,18 +150,3 @@ def test_annotations_are_true_as_strings(bundle: Bundle) -> None:
 def test_a_save_in_the_editor_changes_nothing(bundle: Bundle) -> None:
     """Open WebUI's editor formats by Black in its default mode, at every save."""
     assert black.format_str(bundle.text, mode=black.Mode()) == bundle.text
-
-
-def test_import_is_quick(bundle: Bundle) -> None:
-    """It costs less CPU than the import of the two libraries that it stands on.
-
-    Theirs is read from bytecode, ours compiled. The least of up to fifteen ratios: a
-    busy machine disturbs one part or the other. The pipeline, which its server loads
-    once, may cost a quarter more.
-    """
-    most = 1.25 if bundle.target.host_class == "Pipeline" else 1.0
-    command = [sys.executable, "-c", MEASURE, str(bundle.path)]
-
-    ratios = (float(subprocess.check_output(command)) for _ in range(15))
-
-    assert any(ratio < most for ratio in ratios)

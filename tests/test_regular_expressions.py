@@ -52,8 +52,8 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
     "openai_responses.endings: phrase": texts_of(
         "openai_responses.endings", "_PHRASES"
     ),
-    # Forms of the settings of administrators.
-    "openai_responses.json_input: form": [
+    # Schemas of the settings of administrators.
+    "openai_responses.json_input: schema": [
         *texts_of("openai_responses.models.resolve", "_OVERRIDE_FORMS"),
         *texts_of("openai_responses.requests.mcp_servers", "_SERVER_LABEL"),
         *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
