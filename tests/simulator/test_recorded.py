@@ -122,10 +122,27 @@ async def test_a_function_without_strict_is_strict(client: Any) -> None:
 
 async def test_a_schema_that_cannot_be_strict_stays_as_it_is(client: Any) -> None:
     """Without strict it is used as it is (read)."""
-    free = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
+    free = {"type": "object", "properties": {"a": {"type": "string", "maxLength": 1}}}
     heard = await client.ask(tools=[{**FUNCTION, "parameters": free}])
 
     assert heard.body["tools"] == [{**FUNCTION, "parameters": free, "strict": False}]
+
+
+@pytest.mark.parametrize("keyword", [{"default": "x"}, {"minLength": 1}])
+async def test_strict_schemas_have_defaults_and_least_lengths(
+    client: Any, keyword: dict[str, Any]
+) -> None:
+    """Other keywords that narrow a value down are refused."""
+    city = {"type": "string", **keyword}
+    closed = {
+        "type": "object",
+        "properties": {"city": city},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    heard = await client.ask(tools=[{**FUNCTION, "parameters": closed, "strict": True}])
+
+    assert heard.body["tools"][0]["parameters"] == closed
 
 
 async def test_a_format_without_strict_is_strict(client: Any) -> None:

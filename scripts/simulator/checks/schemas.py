@@ -29,6 +29,8 @@ MAX_ENUM_VALUES = 1000
 MAX_NAME_CHARACTERS = 120_000
 MAX_ENUM_CHARACTERS = 15_000
 LONG_ENUM = 250
+# `default` and `minLength` are accepted: recorded, in exchanges that do not lie beside the
+# project. docs/reference/responses-api.md, "Function tools".
 STRICT_REFUSED = (
     "allOf",
     "oneOf",
@@ -40,8 +42,6 @@ STRICT_REFUSED = (
     "dependentRequired",
     "dependentSchemas",
     "propertyNames",
-    "default",
-    "minLength",
     "maxLength",
     "uniqueItems",
     "contains",
