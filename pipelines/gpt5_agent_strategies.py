@@ -5504,31 +5504,35 @@ class GrowingParts:
     def __init__(self) -> None:
         """Start with no text."""
         self._deltas: dict[TextPlace, list[str]] = {}
-        self._ended: set[TextPlace] = set()
+        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
+        """The parts of each kind whose end has not come, in their order."""
 
     def grow(self, part: TextPlace, text: str) -> None:
         """Take one delta."""
-        self._deltas.setdefault(part, []).append(text)
+        deltas = self._deltas.get(part)
+        if deltas is None:
+            self._deltas[part] = [text]
+            self._unended[part[0]][part] = None
+        else:
+            deltas.append(text)
 
     def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
-        kind, _ = part
-        growing = [
-            other
-            for other in self._deltas
-            if other[0] == kind and other not in self._ended
-        ]
-        own = [other for other in growing if other == part]
+        unended = self._unended[part[0]]
+        is_known = bool(unended)
+        own = [part] if part in unended else []
         matched, shown = self._match(own, text)
-        if shown < len(text) and len(growing) > len(own):
-            all_matched, all_shown = self._match(growing, text)
-            if all_shown > shown:
-                matched, shown = all_matched, all_shown
+        if shown < len(text):
+            in_order, shown_in_order = self._match(unended, text)
+            if shown_in_order > shown:
+                matched = in_order
+                shown = shown_in_order
         for other in matched:
+            del unended[other]
             del self._deltas[other]
+        unended.pop(part, None)
         self._deltas[part] = [text]
-        self._ended.add(part)
-        return self._rest(part, text, shown, is_known=bool(growing))
+        return self._rest(part, text, shown, is_known=is_known)
 
     def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
         """Take all parts of the finished item; return what is still to be shown."""
@@ -5558,6 +5562,7 @@ class GrowingParts:
         shown = 0
         for candidate in candidates:
             grown = "".join(self._deltas[candidate])
+            self._deltas[candidate] = [grown]  # joined once, however often it is tried
             if not text.startswith(grown, shown):
                 break
             matched.append(candidate)

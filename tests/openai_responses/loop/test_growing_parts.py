@@ -1,0 +1,28 @@
+"""Parts of a text take work in proportion to the stream, whatever a server numbers."""
+
+import pytest
+
+from openai_responses.loop.growing_parts import GrowingParts
+from work_count import Word, count_work
+
+
+def end_of_many_parts(count: int, begun: str, ended: str) -> int:
+    """The work of as many parts that grow, and then end with a text, last first."""
+    parts = [(Word("text"), number) for number in range(count)]
+
+    def work() -> None:
+        growing = GrowingParts()
+        for part in parts:
+            growing.grow(part, begun)
+        for part in reversed(parts):
+            growing.end_part(part, ended)
+
+    return count_work(work)
+
+
+@pytest.mark.parametrize("ended", ["y", "x", "xy"])
+def test_many_ends_take_linear_work(ended: str) -> None:
+    """A text that contradicts its delta, repeats it, and goes on behind it."""
+    once, twice = (end_of_many_parts(count, "x", ended) for count in (300, 600))
+
+    assert twice < 2.5 * once
