@@ -5250,6 +5250,17 @@ RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.callbacks
+#
+# The callback of a caller that wants to hear nothing.
+# --------------------------------------------------------------------------------------
+
+
+def ignore_report(_value: object) -> None:
+    """Do nothing with what is reported."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.endpoint
 #
 # Where requests go: address, headers, certificates and proxy.
@@ -5441,17 +5452,6 @@ def _environment_proxy(url: str) -> str | None:
     if proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.callbacks
-#
-# The callback of a caller that wants to hear nothing.
-# --------------------------------------------------------------------------------------
-
-
-def ignore_report(_value: object) -> None:
-    """Do nothing with what is reported."""
 
 
 # --------------------------------------------------------------------------------------
@@ -15729,10 +15729,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 # --------------------------------------------------------------------------------------
 
 
-def ignore(event: object) -> None:
-    """Do nothing: for events, lines or results that nobody waits for."""
-
-
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
@@ -15945,9 +15941,9 @@ class AgentRequest(NamedTuple):
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = ignore
+    log: Callable[[str], object] = ignore_report
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = ignore
+    on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""

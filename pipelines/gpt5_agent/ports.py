@@ -18,10 +18,6 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
 
 
-def ignore(event: object) -> None:
-    """Do nothing: for events, lines or results that nobody waits for."""
-
-
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.events import RunMetadata
-from gpt5_agent.ports import Guide, StoreFile, Tool, ignore
+from gpt5_agent.ports import Guide, StoreFile, Tool
+from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
@@ -93,9 +94,9 @@ class AgentRequest(NamedTuple):
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     chat: str = ""
-    log: Callable[[str], object] = ignore
+    log: Callable[[str], object] = ignore_report
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = ignore
+    on_end: Callable[[RunMetadata], object] = ignore_report
     user_id: str = ""
     repairs: RepairMemory | None = None
     """What earlier refusals showed; without it nothing is remembered."""

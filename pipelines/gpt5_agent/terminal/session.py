@@ -13,12 +13,13 @@ from typing import Any
 from gpt5_agent.agent.loop import MakeProvider, run_agent
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
-from gpt5_agent.ports import UserInterface, ignore, notify_interface
+from gpt5_agent.ports import UserInterface, notify_interface
 from gpt5_agent.request import AgentRequest, Message
 from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
     find_security_warning,
 )
+from openai_responses.callbacks import ignore_report
 from openai_responses.items import is_call, item_type, message_text
 from openai_responses.loop.events import ToolOutput
 from openai_responses.models.resolve import resolve_model
@@ -37,7 +38,7 @@ class Session:
         self,
         request: AgentRequest,
         interface: UserInterface,
-        show: Callable[[AgentEvent], object] = ignore,
+        show: Callable[[AgentEvent], object] = ignore_report,
         make_provider: MakeProvider = ResponsesProvider,
     ) -> None:
         """Repeat `request` for each input; `show` gets every event."""
