@@ -40,6 +40,8 @@ from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
 from owui_manifold.request import PreparedRequest
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -153,11 +155,12 @@ def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    ending = advised_ending(ended.ending, PIPE_SHELL)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
     message = _with_error_id(call, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
-    return ended.ending._replace(sentence=message)
+    return ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -235,8 +238,9 @@ def server_message(call: PipeCall, text: str) -> str:
 def report_exception(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.warn(f"nothing was sent: {error}")
-        return _with_error_id(call, str(error))
+        message = error_message(error, PIPE_SHELL)
+        call.log.warn(f"nothing was sent: {message}")
+        return _with_error_id(call, message)
     call.log.line("ERROR", describe_exception(error))
     return _with_error_id(call, _INTERNAL_ERROR)
 

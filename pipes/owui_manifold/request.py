@@ -29,7 +29,7 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
-from owui_manifold.config import comma_list, read_config, run_limits
+from owui_manifold.config import read_config, run_limits
 from owui_manifold.context import PipeCall
 from owui_manifold.host import require_floor
 from owui_manifold.host_tools import HostTools, build_approver, long_running_tools
@@ -42,6 +42,7 @@ from owui_manifold.hosted_tools import (
 from owui_manifold.models import OPENAI_HOST
 from owui_manifold.store import ChatStore
 from owui_manifold.valves import Valves
+from shells.valve_words import comma_list
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""

@@ -16,10 +16,12 @@ from openai_responses.endings import (
     ASKED_MODEL,
     COMPLETED,
     CUT,
+    FAULTS,
     FINAL_CODES,
     MISALIGNMENT,
     REQUEST_TOO_LARGE,
     SENTENCES,
+    WRONG_KEY,
     Ending,
     ending_of_exception,
     ending_of_failure,
@@ -28,6 +30,7 @@ from openai_responses.endings import (
     failure_status,
     is_final,
     notice_text,
+    refusal_fault,
     refusal_sentence,
 )
 from openai_responses.errors import (
@@ -111,8 +114,38 @@ def test_sentences_say_what_can_be_done(kind: str, code: str) -> None:
         "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
         "[Rr]egenerate |[Aa]n administrator "
     )
+    if (kind, code) in FAULTS:
+        return  # a shell says which valve an administrator has to check
     for sentence in shown(kind, code):
         assert re.search(doings, sentence)
+
+
+def test_faults_are_those_of_known_endings() -> None:
+    """An entry of another kind or word would say nothing."""
+    assert set(FAULTS) <= set(entries())
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "settings"),
+    [
+        (307, ApiError(), ("base_url",)),
+        (401, ApiError(), ("api_key",)),
+        (400, ApiError(WRONG_KEY), ("api_key",)),
+        (404, ApiError(), ("base_url",)),
+        (404, ApiError("model_not_found"), ()),
+        (404, ApiError(param="input[3]"), ()),
+        (407, ApiError(), ("proxy",)),
+        (500, ApiError(), ()),
+    ],
+)
+def test_settings_that_can_be_the_cause_of_a_refusal(
+    status: int, error: ApiError, settings: tuple[str, ...]
+) -> None:
+    """They belong to the sentence that the refusal gets, also inside of a stream."""
+    assert refusal_fault(status, error).settings == settings
+    if status >= 400 and not error.code:
+        in_stream = error._replace(code=str(status))
+        assert ending_of_failure("error", in_stream).fault.settings == settings
 
 
 @pytest.mark.parametrize(("kind", "code"), list(entries()))
@@ -282,8 +315,8 @@ def test_code_of_a_failure(error: ApiError, code: str | None) -> None:
         (403, ApiError(), f"may not use {MODEL}"),
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
-        (404, ApiError(), "no Responses API at BASE_URL"),
-        (404, ApiError(message="Not Found"), "no Responses API at BASE_URL"),
+        (404, ApiError(), "no Responses API at the address"),
+        (404, ApiError(message="Not Found"), "no Responses API at the address"),
         (
             404,
             ApiError(message="The model `x` does not exist."),
@@ -447,7 +480,7 @@ def test_words_of_other_servers(words: str, status: int) -> None:
     ("code", "words"),
     [
         ("401", "does not accept the API key"),
-        ("404", "no Responses API at BASE_URL"),
+        ("404", "no Responses API at the address"),
         ("429", "rate limit"),
         ("500", "(HTTP 500)"),
         ("7", "reported an error"),

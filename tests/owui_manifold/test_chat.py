@@ -260,9 +260,9 @@ async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
     """It says who has to do what, and where."""
     keyless = call_of(chat("Hi"), valves(API_KEY=" "))
 
-    with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
+    with pytest.raises(InvalidRequest, match="set API_KEY in its valves"):
         await build_chat_request(keyless)
-    with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
+    with pytest.raises(InvalidRequest, match="set API_KEY in its valves"):
         build_task_request(keyless)
 
 
@@ -278,7 +278,7 @@ async def test_unreadable_headers_give_a_sentence(host: StandInHost) -> None:
 
 async def test_unusable_address_gives_a_sentence(host: StandInHost) -> None:
     """Before anything is read or written."""
-    with pytest.raises(InvalidRequest, match="BASE_URL is not an http"):
+    with pytest.raises(InvalidRequest, match="is not an http or https address"):
         await build_chat_request(call_of(chat("Hi"), valves(BASE_URL="ftp://example")))
 
 

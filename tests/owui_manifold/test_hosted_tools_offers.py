@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import read_overrides, resolve_model
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.expert import ExpertSettings
 from owui_manifold.hosted_tools import (
@@ -14,6 +14,7 @@ from owui_manifold.hosted_tools import (
     called_tools,
     offer_tools,
 )
+from owui_manifold.model_valves import read_overrides
 
 Json = dict[str, Any]
 
