@@ -11,10 +11,10 @@ from openai_responses.errors import unknown_words
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
-from owui_manifold.config import comma_list
-from owui_manifold.context import PipeCall
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.host import administrator_params
+from owui_manifold.call.config import comma_list
+from owui_manifold.call.context import PipeCall
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.host.open_webui import administrator_params
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")

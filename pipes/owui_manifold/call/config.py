@@ -33,9 +33,9 @@ from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.log import LOG_LEVELS
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.log import LOG_LEVELS
+from owui_manifold.call.valves import UserValves, Valves
 from shells.json_valve import read_json_valve
 
 _Read = TypeVar("_Read")

@@ -1,6 +1,5 @@
 """One call of the pipe: who asks, and what the host passes."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,24 +10,12 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from owui_manifold.administration import CallAccount
-from owui_manifold.config import AccountCapabilities, Config, build_endpoint
-from owui_manifold.log import RunLog
-from owui_manifold.threads import ToolThreads
-from owui_manifold.valves import Valves
-
-EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
-
-    tools: Mapping[str, JsonObject]
-    request: Any
-    metadata: JsonObject
-    event_call: EventCall | None
-    event_emitter: Any
-
+from owui_manifold.call.config import AccountCapabilities, Config, build_endpoint
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.administration import CallAccount
+from owui_manifold.host.context import HostContext
+from owui_manifold.host.threads import ToolThreads
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""

@@ -18,8 +18,8 @@ from openai_responses.models.resolve import (
     resolve_model,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.config import build_endpoint, comma_list, read_expert_settings
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import build_endpoint, comma_list, read_expert_settings
+from owui_manifold.call.valves import Valves
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0

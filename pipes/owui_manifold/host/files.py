@@ -28,7 +28,7 @@ from owui_chat.input.attachments import (
 from owui_chat.messages import Attachment, ChatPart, UserMessage
 from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
-from owui_manifold.host import file_row, stored_bytes, user_model
+from owui_manifold.host.open_webui import file_row, stored_bytes, user_model
 
 _MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""

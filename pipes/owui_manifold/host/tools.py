@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from functools import partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.json_input import (
     JsonObject,
@@ -21,31 +21,32 @@ from openai_responses.json_input import (
     parse_json_object,
     value_at,
 )
-from openai_responses.loop.tools import Approver, Ask, ToolResult
+from openai_responses.loop.tools import ApprovalRules, Approver, Ask, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.context import EventCall, HostContext, PipeCall
-from owui_manifold.files import split_result_files
-from owui_manifold.host import (
+from owui_manifold.host.administration import CallAccount
+from owui_manifold.host.context import EventCall, HostContext
+from owui_manifold.host.files import split_result_files
+from owui_manifold.host.open_webui import (
     citation_sources,
     process_tool_result,
     stored_image,
     update_tool,
     user_model,
 )
-from owui_manifold.threads import UserThreads
+from owui_manifold.host.threads import ToolThreads, UserThreads
 
 
-def build_approver(call: PipeCall) -> Approver:
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host = call.host
-    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -53,7 +54,7 @@ def build_approver(call: PipeCall) -> Approver:
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=call.log.warn,
+        log=log,
         other_names=partial(_other_names, host),
     )
 
@@ -172,13 +173,26 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
-        self._call = call
-        self._host = call.host
+    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
+        """Run the tools that the host passed with a call."""
+        self._host = host
+        self._user = user
         self._names = names
 
     def _own_name(self, name: str) -> str:
@@ -227,7 +241,7 @@ class HostTools:
         MCP servers check their own arguments.
         """
         own = self._own_name(name)
-        account = self._call.account
+        account = self._user.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
@@ -253,15 +267,15 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._call.messages, files)
+        function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id = self._call.caller.user_id
-        threads = self._call.threads.setdefault(user_id, UserThreads())
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
     async def _in_the_browser(
@@ -284,8 +298,7 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        caller = self._call.caller
-        user = await user_model(caller.user_id)
+        user = await user_model(self._user.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -294,7 +307,7 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=caller.may_have_row
+            files, text, store, user, has_row=self._user.has_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}

@@ -59,21 +59,21 @@ from owui_chat.messages import (
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
-from owui_manifold.config import run_limits
-from owui_manifold.context import PipeCall
-from owui_manifold.files import add_documents, load_stored_images
-from owui_manifold.host import require_floor, scale_image, user_model
-from owui_manifold.hosted_tools import (
+from owui_manifold.call.config import run_limits
+from owui_manifold.call.context import PipeCall
+from owui_manifold.host.files import add_documents, load_stored_images
+from owui_manifold.host.open_webui import require_floor, scale_image, user_model
+from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
 )
-from owui_manifold.request import (
+from owui_manifold.prepare.request import (
     PreparedRequest,
     call_toolset,
     learned_repairs,
     offered_tools,
     request_settings,
 )
-from owui_manifold.store import ChatStore, chat_keys, open_store
+from owui_manifold.store.chat_store import ChatStore, chat_keys, open_store
 
 
 class _Chat(NamedTuple):

@@ -18,9 +18,9 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from owui_manifold.config import Config, comma_list
-from owui_manifold.expert import ExpertSettings, WebSearchOptions
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import Config, comma_list
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
+from owui_manifold.call.valves import Valves
 from shells.json_valve import read_json_valve
 
 _REPLACED = {

@@ -29,19 +29,24 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
-from owui_manifold.config import comma_list, read_config, run_limits
-from owui_manifold.context import PipeCall
-from owui_manifold.host import require_floor
-from owui_manifold.host_tools import HostTools, build_approver, long_running_tools
-from owui_manifold.hosted_tools import (
+from owui_manifold.call.config import comma_list, read_config, run_limits
+from owui_manifold.call.context import PipeCall
+from owui_manifold.call.models import OPENAI_HOST
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import require_floor
+from owui_manifold.host.tools import (
+    HostTools,
+    ToolUser,
+    build_approver,
+    long_running_tools,
+)
+from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
     hosted_tools,
     offer_tools,
 )
-from owui_manifold.models import OPENAI_HOST
-from owui_manifold.store import ChatStore
-from owui_manifold.valves import Valves
+from owui_manifold.store.chat_store import ChatStore
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -192,8 +197,8 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call, offered.names),
-        build_approver(call),
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -205,6 +210,18 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+    )
+
+
+def tool_user(call: PipeCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
     )
 
 

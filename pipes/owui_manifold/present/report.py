@@ -35,11 +35,11 @@ from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
-from owui_manifold.callers import opening_error
-from owui_manifold.config import OWN_KEY_PLACE
-from owui_manifold.context import PipeCall
-from owui_manifold.host import legacy_model, make_native
-from owui_manifold.request import PreparedRequest
+from owui_manifold.call.callers import opening_error
+from owui_manifold.call.config import OWN_KEY_PLACE
+from owui_manifold.call.context import PipeCall
+from owui_manifold.host.open_webui import legacy_model, make_native
+from owui_manifold.prepare.request import PreparedRequest
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (

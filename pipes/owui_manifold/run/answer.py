@@ -9,23 +9,27 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.trials import RunTrials
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.finding import Trial
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
-from owui_manifold.artifacts import ArtifactStore
-from owui_manifold.context import PipeCall
-from owui_manifold.report import (
+from owui_manifold.call.context import PipeCall
+from owui_manifold.prepare.request import (
+    PreparedRequest,
+    is_as_configured,
+    repair_scope,
+)
+from owui_manifold.present.report import (
     compare_cache,
     notices_of,
     report_end,
     report_request,
     server_message,
 )
-from owui_manifold.request import PreparedRequest, is_as_configured, repair_scope
-from owui_manifold.silence import WaitingLines
-from owui_manifold.spending import check_limits, counted_run
+from owui_manifold.run.silence import WaitingLines
+from owui_manifold.run.spending import check_limits, counted_run
+from owui_manifold.store.artifacts import ArtifactStore
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -51,7 +55,9 @@ async def answer_events(
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    artifacts = ArtifactStore(prepared, connections)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)

@@ -18,10 +18,10 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_manifold.config import comma_list, run_limits
-from owui_manifold.context import PipeCall
-from owui_manifold.hosted_tools import hosted_tools
-from owui_manifold.models import fetch_models
+from owui_manifold.call.config import comma_list, run_limits
+from owui_manifold.call.context import PipeCall
+from owui_manifold.call.models import fetch_models
+from owui_manifold.prepare.hosted_tools import hosted_tools
 
 _FEWEST_TOKENS = 16
 _PING: Item = {

@@ -9,7 +9,7 @@ import asyncio
 from openai_responses.loop.events import RunEvent, Status
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import status_chunk
-from owui_manifold.context import PipeCall
+from owui_manifold.call.context import PipeCall
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3

@@ -11,9 +11,9 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.administration import CallAccount
-from owui_manifold.report import cost_of_responses
-from owui_manifold.request import PreparedRequest
+from owui_manifold.host.administration import CallAccount
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.report import cost_of_responses
 
 
 def check_limits(prepared: PreparedRequest) -> None:

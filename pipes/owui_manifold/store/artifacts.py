@@ -30,8 +30,8 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.file_names import StoredName, picture_name, shorten_name, stored_name
 from owui_chat.files import container_addresses, file_citations
-from owui_manifold.host import NewFile, store_file, user_model
-from owui_manifold.request import PreparedRequest
+from owui_manifold.call.context import PipeCall
+from owui_manifold.host.open_webui import NewFile, store_file, user_model
 
 _MAX_FETCHED = 32 * 1024**2
 _MAX_FILES = 20
@@ -45,10 +45,16 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
-        self._prepared = prepared
+    def __init__(
+        self, call: PipeCall, connections: Connections, patience: Timeouts
+    ) -> None:
+        """Store files for the current user, at the message that is being written.
+
+        `patience` holds for fetching the files of one text from a container.
+        """
+        self._call = call
         self._connections = connections
+        self._patience = patience
         self._stored: dict[str, Item | None] = {}
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
@@ -58,8 +64,8 @@ class ArtifactStore:
         the page would add them up.
         """
         if isinstance(event, PartialImage):
-            return event if self._prepared.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
+            return event if self._call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
             return event
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
@@ -70,7 +76,7 @@ class ArtifactStore:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._prepared.call.caller
+        caller = self._call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
@@ -94,15 +100,11 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container.
-
-        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
-        """
+        """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
+        deadlines = Deadlines(self._patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
             name = _file_name(citation)
@@ -125,7 +127,7 @@ class ArtifactStore:
         """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
-            endpoint = self._prepared.endpoint
+            endpoint = self._call.endpoint
             connections = self._connections
             content = await container_file(
                 endpoint, connections, ids, _MAX_FETCHED, deadlines
@@ -133,7 +135,7 @@ class ArtifactStore:
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._prepared.call.log.warn(f"no container file: {error}")
+            self._call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         stored = await self._store(stored_name(name), content)
         return stored or _NOT_STORED.format(name)
@@ -146,8 +148,8 @@ class ArtifactStore:
         """
         digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
         if digest not in self._stored:
-            caller = self._prepared.call.caller
-            host = self._prepared.call.host
+            caller = self._call.caller
+            host = self._call.host
             message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = message if caller.may_have_row else {}
             user = await user_model(caller.user_id) if caller.user_id else None

@@ -41,9 +41,9 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_chat.storage.signature import derive_key, signer
-from owui_manifold.context import Caller
-from owui_manifold.host import read_chat, server_secret, write_chat_keys
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import read_chat, server_secret, write_chat_keys
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12

@@ -8,8 +8,8 @@ from call_sample import IDS, USER, chat
 from caller_sample import HOSTED, OURS
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS, CALLERS_KEYS
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from pipe_calls import chunks_of, result_of, statuses
 from simulator import Simulator
 from stand_in_host import StandInHost

@@ -14,12 +14,12 @@ from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
-from owui_manifold.chat import build_chat_request
-from owui_manifold.config import build_endpoint, read_config, run_limits
-from owui_manifold.context import Caller
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.request import PreparedRequest, repair_scope
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import build_endpoint, read_config, run_limits
+from owui_manifold.call.context import Caller
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest, repair_scope
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
 NO_SUMMARY = LeaveOutParameter("reasoning.summary")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from owui_manifold.config import read_config
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import read_config
+from owui_manifold.call.valves import UserValves, Valves
 
 ALL = UserValves(
     REASONING_EFFORT="max",

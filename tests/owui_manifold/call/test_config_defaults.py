@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from call_sample import call_of, chat
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.prepare.chat import build_chat_request
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 

@@ -9,11 +9,11 @@ from call_sample import IDS, MODEL, USER, call_of, chat
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
-from owui_manifold.config import Config, read_config
-from owui_manifold.context import Caller
-from owui_manifold.hosted_tools import hosted_tools
+from owui_manifold.call.config import Config, read_config
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.prepare.hosted_tools import hosted_tools
 from pipe_calls import chunks_of, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY

@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_manifold.context import Caller, read_caller
+from owui_manifold.call.context import Caller, read_caller
 
 BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}

@@ -6,9 +6,9 @@ import pytest
 
 from call_sample import MODEL, USER, call_of, chat
 from openai_responses.errors import InvalidRequest
-from owui_manifold.context import Caller
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves, Valves
 from pipe_calls import chunks_of, errors, grown, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from owui_manifold.config import read_config
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import read_config
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import Valves
 from valve_texts import expert
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from openai_responses.audit import AuditedRequest
-from owui_manifold.log import RunLog
+from owui_manifold.call.log import RunLog
 
 NAME = "openai_responses_manifold"
 LEVELS = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -48,7 +48,7 @@ def test_the_threshold(threshold: str, caplog: pytest.LogCaptureFixture) -> None
 
 def test_lines_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its time, its level and its text, on one line."""
-    monkeypatch.setattr("owui_manifold.log.unix_seconds", Ticking())
+    monkeypatch.setattr("owui_manifold.call.log.unix_seconds", Ticking())
     log = RunLog("ERROR", [], "run-1")
 
     log.line("DEBUG", "first\nsecond\r\nthird")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.transport.connections import Connections
-from owui_manifold.models import Listing, list_models
-from owui_manifold.valves import Valves
+from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.valves import Valves
 from simulator import Simulator
 from valve_texts import expert
 

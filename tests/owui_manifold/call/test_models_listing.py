@@ -8,8 +8,8 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.transport.connections import Connections
-from owui_manifold import models
-from owui_manifold.models import Listing, fetch_models
+from owui_manifold.call import models
+from owui_manifold.call.models import Listing, fetch_models
 from simulator import Simulator
 from upstream import Upstream
 

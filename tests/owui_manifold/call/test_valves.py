@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.valves import UserValves, Valves
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 PASSWORDS = {

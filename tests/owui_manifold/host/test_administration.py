@@ -9,9 +9,9 @@ from pydantic import BaseModel
 from call_sample import chat
 from openai_responses.errors import InvalidRequest
 from owui_administration.filter import Filter
-from owui_manifold.host import active_administration
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.open_webui import active_administration
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import Valves
 from pipe_calls import NATIVE, chunks_of, errors
 from stand_in_host import StandInHost, host_request
 

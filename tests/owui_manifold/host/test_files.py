@@ -13,11 +13,11 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import resolve_images
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
-from owui_manifold.files import add_documents, split_result_files
-from owui_manifold.host import scale_image
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.files import add_documents, split_result_files
+from owui_manifold.host.open_webui import scale_image
+from owui_manifold.prepare.chat import build_chat_request
 from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from stand_in_host import Row, StandInHost
 

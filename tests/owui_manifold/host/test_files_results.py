@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from owui_chat.input.attachments import UNREADABLE_IMAGE
-from owui_manifold.files import split_result_files
+from owui_manifold.host.files import split_result_files
 from picture_sample import BMP, JPEG, PIXEL, data_url
 from stand_in_host import StandInHost
 

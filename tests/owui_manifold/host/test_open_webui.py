@@ -5,7 +5,12 @@ import sys
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from owui_manifold.host import read_chat, require_floor, server_secret, write_chat_keys
+from owui_manifold.host.open_webui import (
+    read_chat,
+    require_floor,
+    server_secret,
+    write_chat_keys,
+)
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio

@@ -12,10 +12,11 @@ import pytest
 from call_sample import IDS, call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
-from owui_manifold.context import Caller
-from owui_manifold.host_tools import HostTools, long_running_tools
-from owui_manifold.threads import ToolThreads, UserThreads
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.threads import ToolThreads, UserThreads
+from owui_manifold.host.tools import HostTools, long_running_tools
+from owui_manifold.prepare.request import tool_user
 from picture_sample import PIXEL, PNG
 from stand_in_host import StandInHost, host_callable
 from tool_sample import CITY, answers_of, calling
@@ -62,7 +63,7 @@ def host_tools(
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
     call = call_of(body or {}, Valves(), host=context)
-    return HostTools(call, ToolNames(tuple(tools)))
+    return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
 
 
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:
@@ -178,7 +179,7 @@ async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> N
     offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
     context = host_context({**offered, "Delete_All": tool(look)})
     call = call_of({}, Valves(), host=context)
-    tools = HostTools(call, ToolNames((*offered,)))
+    tools = HostTools(call.host, tool_user(call), ToolNames((*offered,)))
     toolset = Toolset(tools, Approver([("delete_all", "deny")]))
     names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
 
@@ -514,7 +515,7 @@ def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
     call = call_of({}, Valves(), Caller(user_id=user_id, host_model="p.m"))
     context = host_context(tools, metadata={**IDS, "user_id": user_id})
     call = call._replace(threads=threads, host=context)
-    return HostTools(call, ToolNames(tuple(tools)))
+    return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
 
 
 async def test_hung_tools_of_one_user_take_no_thread_of_another(

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from call_sample import call_of, host_context
-from owui_manifold.context import PipeCall
-from owui_manifold.host_tools import build_approver
-from owui_manifold.valves import Valves
+from openai_responses.loop.tools import Approver
+from owui_manifold.call.context import PipeCall
+from owui_manifold.call.valves import Valves
+from owui_manifold.host.tools import build_approver
 from stand_in_host import host_callable
 
 pytestmark = pytest.mark.asyncio
@@ -32,6 +33,11 @@ class Page:
         return self.answer
 
 
+def approver_of(call: PipeCall) -> Approver:
+    """Who decides about the calls of a request."""
+    return build_approver(call.host, call.config.approval_rules, call.log.warn)
+
+
 def ruled(rules: str, **host: Any) -> PipeCall:
     """A call under the administrator's rules."""
     return call_of({}, Valves(TOOL_APPROVAL=rules), host=host_context(**host))
@@ -41,7 +47,7 @@ async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
     """Whether a call may run."""
-    approver = build_approver(ruled(rules, metadata=metadata, event_call=page))
+    approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
@@ -136,7 +142,7 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
 
     async def refusal(rules: str, tools: dict[str, Json]) -> str | None:
         asked = ruled(rules, metadata=ASKS, event_call=page, tools=tools)
-        return await build_approver(asked).refusal("call_1", "ask_user", {})
+        return await approver_of(asked).refusal("call_1", "ask_user", {})
 
     assert await refusal("", own) is None
     assert page.shown == []
@@ -160,7 +166,7 @@ async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
 async def shown_for(name: str, arguments: Json) -> str:
     """What the question about a call says."""
     page = Page(True)
-    approver = build_approver(ruled("*=ask", event_call=page))
+    approver = approver_of(ruled("*=ask", event_call=page))
     await approver.refusal("call_1", name, arguments)
     return str(page.shown[0]["data"]["message"])
 
@@ -231,5 +237,5 @@ async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
     """A second tool of its name is enough for that, and a user can choose one."""
     asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
 
-    refused = await build_approver(asked).refusal("c", "files_delete_file", {})
+    refused = await approver_of(asked).refusal("c", "files_delete_file", {})
     assert "does not allow" in str(refused)

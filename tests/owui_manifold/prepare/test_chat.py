@@ -13,14 +13,14 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
-from owui_manifold.request import (
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import (
     build_task_request,
     is_as_configured,
     repair_scope,
 )
-from owui_manifold.valves import UserValves, Valves
 from run_sample import message, reasoning
 from signing import SIGN
 from stand_in_host import Row, StandInHost

@@ -6,9 +6,9 @@ import pytest
 
 from call_sample import IDS, TOOL, call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
-from owui_manifold.chat import build_chat_request
+from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import Valves
+from owui_manifold.prepare.chat import build_chat_request
 from pipe_calls import NATIVE, answering, chunks_of, stored
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable

@@ -8,7 +8,7 @@ import pytest
 from long_chat import long_chat
 from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
-from owui_manifold.chat import build_chat_request
+from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
 from turn_sample import answered, asked_as, row_of

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from call_sample import MODEL, call_of, chat
-from owui_manifold.context import Caller
-from owui_manifold.report import report_request
-from owui_manifold.request import build_task_request
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.prepare.request import build_task_request
+from owui_manifold.present.report import report_request
 from stand_in_host import StandInHost
 
 TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")

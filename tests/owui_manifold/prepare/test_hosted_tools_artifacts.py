@@ -8,8 +8,8 @@ from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.hosted_tools import hosted_tools
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.hosted_tools import hosted_tools
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
 PICTURES = {"type": "image_generation", "partial_images": 2}

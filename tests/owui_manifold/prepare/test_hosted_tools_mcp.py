@@ -8,11 +8,11 @@ import pytest
 from call_sample import MODEL, TOOL, USER, call_of, chat, valves_for
 from openai_responses.loop.events import Status
 from openai_responses.transport.connections import Connections
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.config import read_config
-from owui_manifold.context import Caller
+from owui_manifold.call.config import read_config
+from owui_manifold.call.context import Caller
 from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
 from pipe_calls import (
     NATIVE,
     PLAIN,

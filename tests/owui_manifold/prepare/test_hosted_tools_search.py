@@ -11,14 +11,14 @@ from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.hosted_tools import (
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.hosted_tools import (
     OfferedTools,
     called_tools,
     hosted_tools,
     offer_tools,
 )
-from owui_manifold.valves import UserValves, Valves
 
 Json = dict[str, Any]
 Hosted = tuple[list[Item], set[str]]

@@ -12,15 +12,15 @@ from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError, InvalidRequest
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller, PipeCall
-from owui_manifold.report import (
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.present.report import (
     report_end,
     report_exception,
     report_request,
 )
-from owui_manifold.request import PreparedRequest
-from owui_manifold.valves import UserValves, Valves
 from run_sample import message
 from stand_in_host import StandInHost
 from valve_texts import expert

@@ -7,11 +7,11 @@ import pytest
 
 from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller, PipeCall
-from owui_manifold.report import notices_of
-from owui_manifold.request import build_task_request
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.valves import Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import build_task_request
+from owui_manifold.present.report import notices_of
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio

@@ -8,9 +8,9 @@ from call_sample import call_of, chat
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
-from owui_manifold.chat import build_chat_request
-from owui_manifold.report import report_end
-from owui_manifold.valves import Valves
+from owui_manifold.call.valves import Valves
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.present.report import report_end
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio

@@ -17,9 +17,9 @@ from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import message_key, read_records
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
 from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable

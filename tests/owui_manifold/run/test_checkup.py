@@ -9,9 +9,9 @@ from call_sample import call_of, chat
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.checkup import run_diagnostics
-from owui_manifold.context import Caller
-from owui_manifold.valves import Valves
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
 from upstream import KEY, Upstream
 

@@ -10,8 +10,8 @@ from aiohttp import web
 
 from call_sample import IDS, USER, chat
 from owui_administration.filter import Filter
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from pipe_calls import (
     chunks_of,
     errors,

@@ -10,8 +10,8 @@ from call_sample import IDS, TOOL, USER, chat, valves_for
 from openai_responses.clock import utc_today
 from owui_administration.filter import Filter
 from owui_administration.usage_table import OWN_ROWS, UsageRow
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from pipe_calls import (
     chunks_of,
     errors,

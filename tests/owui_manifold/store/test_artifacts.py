@@ -14,9 +14,9 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
 from owui_chat.storage.records import read_records
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
+from owui_manifold.call.context import Caller
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
 from signing import SIGN
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
@@ -26,7 +26,7 @@ from upstream import Upstream, replying
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-STREAMS = Path(__file__).parents[1] / "streams"
+STREAMS = Path(__file__).parents[2] / "streams"
 ON = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
 SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)

@@ -18,14 +18,14 @@ from owui_chat.storage.records import (
     read_records,
     write_records,
 )
-from owui_manifold.context import Caller
-from owui_manifold.store import (
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.store.chat_store import (
     ChatKeys,
     ChatStore,
     chat_keys,
     open_store,
 )
-from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, reasoning
 from signing import KEYS, SIGN
 from stand_in_host import SERVER_SECRET, Row, StandInHost
