@@ -34,7 +34,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
-from owui_chat.storage.output_carrier import closing_commentary
+from owui_chat.commentary import closing_commentary
 from owui_manifold.call.callers import opening_error
 from owui_manifold.call.config import OWN_KEY_PLACE
 from owui_manifold.call.context import PipeCall

@@ -25,6 +25,7 @@ from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_cont
 from owui_chat.messages import ChatPart
 from owui_chat.storage.output_carrier import (
     output_values,
+    record_item,
     restore_from_outputs,
     stored_outputs,
 )
@@ -280,7 +281,7 @@ class _OutputStore(ChatStore):
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
             self._context_record_id = ulid
-        self._unshown.append(StoredRecord(ulid, value, index))
+        self._unshown.append(StoredRecord(record_item(ulid, value), index))
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:

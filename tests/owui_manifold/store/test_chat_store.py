@@ -358,8 +358,8 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     await refused.add_repair(REPAIR)
     [noted] = refused.take_unsent()
 
-    assert noted.value["repairs"] == [["plain", "b" * 32]]
-    assert noted.value["items"] == {}
+    assert noted.item["kept"]["repairs"] == [["plain", "b" * 32]]
+    assert noted.item["kept"]["items"] == {}
     assert host.chats.writes == []
 
 
