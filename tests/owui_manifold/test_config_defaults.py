@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from owui_manifold.valves import Valves

@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from owui_manifold.host import read_chat, require_floor, server_secret, write_chat_keys
-from stand_in_host import SERVER_SECRET, Row, StandInHost
+from stand_in.host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, call_of, chat, host_context
+from calls.sample import IDS, call_of, chat, host_context
+from chats.pictures import PIXEL, PNG
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.context import Caller
 from owui_manifold.host_tools import HostTools, long_running_tools
 from owui_manifold.threads import ToolThreads, UserThreads
 from owui_manifold.valves import Valves
-from picture_sample import PIXEL, PNG
-from stand_in_host import StandInHost, host_callable
-from tool_sample import CITY, answers_of, calling
-from upstream import until
+from runs.tools import CITY, answers_of, calling
+from stand_in.host import StandInHost, host_callable
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, host_context
+from calls.sample import call_of, host_context
 from owui_manifold.context import PipeCall
 from owui_manifold.host_tools import build_approver
 from owui_manifold.valves import Valves
-from stand_in_host import host_callable
+from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, call_of, chat, host_context
+from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import notices_of
 from owui_manifold.request import build_task_request
 from owui_manifold.valves import Valves
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

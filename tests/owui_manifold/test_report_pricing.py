@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_manifold.chat import build_chat_request
 from owui_manifold.report import report_end
 from owui_manifold.valves import Valves
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
