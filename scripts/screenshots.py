@@ -16,23 +16,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
-from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.agent import (
+from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import fill_valves
+from hosts.people.users import EVERYBODY_READS
+from hosts.servers.offline import BootError, host_python
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
     agent_valves_changed,
     connected,
     install_pipeline,
 )
-from hosts.chromium import Chromium
-from hosts.offline import BootError, host_python
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipelines_server import PipelinesServer
-from hosts.pipes import valves_changed
-from hosts.switches import SWITCHES
-from hosts.users import EVERYBODY_READS
-from hosts.valves_dialog import fill_valves
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import SWITCHES
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hosts.client import Json
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 
 LAKE = "lake"
 """The id of a toolkit; people find it switched on."""

@@ -43,7 +43,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from quota_codes import QUOTA_CODES
+from upstream.quota_codes import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = ASKED_MODEL

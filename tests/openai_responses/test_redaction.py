@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mutations import within
 from openai_responses.redaction import describe_exception, redact, redact_line
+from strictness.mutations import within
 
 KEY = "sk-canary-7c1e5f"
 ODD = 'p+ä/"?w d'

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import wire_events as wire
 from openai_responses.models.usage import Usage, add_usage, read_usage
+from upstream import wire
 
 
 def test_usage_of_the_api() -> None:

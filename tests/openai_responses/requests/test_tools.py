@@ -19,8 +19,8 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from schema_forms import open_schema
 from simulator.checks.schemas import check_schemas
+from strictness.forms import open_schema
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))

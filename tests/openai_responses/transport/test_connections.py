@@ -27,7 +27,7 @@ from openai_responses.errors import (
 from openai_responses.json_input import JsonObject
 from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import (
+from upstream.server import (
     KEY,
     Answerer,
     Upstream,

@@ -19,7 +19,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from owui_manifold.call.models import fetch_models
-from upstream import KEY, Answerer, Upstream, replying
+from upstream.server import KEY, Answerer, Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 

@@ -18,7 +18,7 @@ from openai_responses.transport.connections import (
 )
 from simulator import Simulator
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE
-from upstream import KEY, Upstream, free_port, replying, silence
+from upstream.server import KEY, Upstream, free_port, replying, silence
 
 pytestmark = pytest.mark.asyncio
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from openai_responses.endpoint import Endpoint
 from openai_responses.json_input import JsonObject
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import KEY, Upstream, replying, until
+from upstream.server import KEY, Upstream, replying, until
 
 pytestmark = pytest.mark.asyncio
 

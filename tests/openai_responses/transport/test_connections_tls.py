@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import trustme
 
-from certificates import bundle_of, server_side
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, InvalidRequest
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from upstream import KEY, Upstream, replying
+from upstream.certificates import bundle_of, server_side
+from upstream.server import KEY, Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 

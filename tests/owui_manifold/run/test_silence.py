@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL, chat, valves_for
+from calls.outcomes import NATIVE, chunks_of, closings, errors, host_events, statuses
+from calls.sample import TOOL, chat, valves_for
+from calls.valves import expert
 from owui_manifold.pipe import Pipe
-from pipe_calls import NATIVE, chunks_of, closings, errors, host_events, statuses
 from simulator import Simulator
-from stand_in_host import host_callable
-from valve_texts import expert
+from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
 

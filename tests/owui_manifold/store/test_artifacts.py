@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from call_sample import MODEL, call_of, chat, host_context, valves_for
+from calls.sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
@@ -17,11 +17,11 @@ from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
-from signing import SIGN
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
-from stand_in_host import StandInHost, host_request
-from upstream import Upstream, replying
+from stand_in.host import StandInHost, host_request
+from stand_in.signing import SIGN
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from package_types import check_event
 from simulator.scenarios.catalogue import SCENARIOS
 from simulator.scenarios.mcp import MCP_SCENARIOS
 from simulator.transcripts import (
@@ -13,6 +12,7 @@ from simulator.transcripts import (
     play_scenario,
     strip_item,
 )
+from upstream.package_types import check_event
 
 CLOCKS = {
     "type": "mcp",
