@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from owui_manifold.config import AccountCapabilities, Config, read_config
-from owui_manifold.context import Caller, HostContext, PipeCall
-from owui_manifold.log import RunLog
-from owui_manifold.threads import ToolThreads
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import AccountCapabilities, Config, read_config
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.host.context import HostContext
+from owui_manifold.host.threads import ToolThreads
 from simulator import Simulator
 from valve_texts import expert
 

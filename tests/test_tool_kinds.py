@@ -11,11 +11,11 @@ from openai_responses.tool_kinds import TOOL_KINDS, ToolKind
 from owui_administration.limits import UserLimits
 from owui_administration.rules import LimitRule
 from owui_chat.render.hosted import HOSTED_CARDS
-from owui_manifold.callers import opening_error
-from owui_manifold.config import read_config
-from owui_manifold.expert import ExpertSettings
-from owui_manifold.hosted_tools import hosted_tools
-from owui_manifold.valves import TOOL_SETTINGS, UserValves, Valves
+from owui_manifold.call.callers import opening_error
+from owui_manifold.call.config import read_config
+from owui_manifold.call.expert import ExpertSettings
+from owui_manifold.call.valves import TOOL_SETTINGS, UserValves, Valves
+from owui_manifold.prepare.hosted_tools import hosted_tools
 from simulator.configuration import CALL_KINDS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -14,8 +14,8 @@ from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, s
 from hosts.tabs import Tab, Turn
 from hosts.uploads import attach
 from hosts.users import EVERYBODY_READS, User
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 from valve_texts import expert
 

@@ -14,8 +14,8 @@ from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User, permissions
 from hosts.website import Website
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

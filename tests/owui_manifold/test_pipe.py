@@ -16,8 +16,8 @@ from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import read_records
+from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves, Valves
 from pipe_calls import (
     NATIVE,
     PLAIN,
@@ -430,7 +430,7 @@ async def test_own_fault_at_the_end_keeps_what_was_shown(
     def report_end(*_: object) -> None:
         raise RuntimeError(f"Bearer {KEY}: my secret diary")
 
-    monkeypatch.setattr("owui_manifold.answer.report_end", report_end)
+    monkeypatch.setattr("owui_manifold.run.answer.report_end", report_end)
 
     chunks = await chunks_of(pipe, chat("sim:short"), **NATIVE)
 

@@ -9,8 +9,8 @@ import pytest_asyncio
 
 from call_sample import TOOL, USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
     TEMPORARY,

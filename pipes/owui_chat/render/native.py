@@ -27,6 +27,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.code import CODE_CARD
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import (
     AnswerEvent,
     Marker,
@@ -50,7 +51,6 @@ from owui_chat.render.items import (
     message_host_item,
     reasoning_host_item,
 )
-from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.wording import plural
 
 

@@ -18,7 +18,7 @@ from openai_responses.transport.connections import (
     Timeouts,
     container_file,
 )
-from owui_manifold.models import fetch_models
+from owui_manifold.call.models import fetch_models
 from upstream import KEY, Answerer, Upstream, replying
 
 pytestmark = pytest.mark.asyncio
