@@ -232,7 +232,7 @@ async def show_agent_work(
             simulator.default_scenario = "agent-tasks,delay=30"
             await chat.open_model(FUNCTION_CALLING)
             await chat.ask("In which month was the lake warmest, in 2025 and in 2026?")
-            await chat.answers.last.get_by_text("2 rounds, 2 tool calls").click()
+            await chat.answers.last.get_by_text("2 rounds · 2 tool calls").click()
             await chat.answers.last.get_by_text("TASK 2 > ROUND 2").wait_for()
             await studio.take("agent-5-tasks", TALL)
 

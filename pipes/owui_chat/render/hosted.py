@@ -55,7 +55,7 @@ class HostedItems:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
+            card = HOSTED_CARDS.get(item_type(event.item))
             if card:
                 self._open[index] = card(self._shown)
         if index in self._open:
@@ -255,7 +255,7 @@ def _list_message(item: Item) -> str:
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,

@@ -1,7 +1,8 @@
 """What an administrator can set, and what a user can."""
 
 import os
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -331,3 +332,44 @@ class UserValves(BaseModel):
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
     )
+
+
+class ToolSetting(NamedTuple):
+    """What offers a kind of OpenAI's tools."""
+
+    valve: str
+    """The administrator's: a switch, or what the tool works with."""
+    user_valve: str = ""
+    """The user's own switch; empty if there is none."""
+    replaced: tuple[str, ...] = ()
+    """Open WebUI's own tools for the same purpose."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the administrator's valve says nothing but on or off."""
+        return bool(self.user_valve)
+
+
+TOOL_SETTINGS: Mapping[str, ToolSetting] = {
+    "web_search": ToolSetting(
+        "ENABLE_WEB_SEARCH", "WEB_SEARCH", ("search_web", "fetch_url")
+    ),
+    "file_search": ToolSetting("FILE_SEARCH_VECTOR_STORES"),
+    "mcp": ToolSetting("REMOTE_MCP_SERVERS_JSON"),
+    "code_interpreter": ToolSetting(
+        "ENABLE_CODE_INTERPRETER", "CODE_INTERPRETER", ("execute_code",)
+    ),
+    "image_generation": ToolSetting(
+        "ENABLE_IMAGE_GENERATION",
+        "IMAGE_GENERATION",
+        ("generate_image", "edit_image"),
+    ),
+}
+"""By the kinds of tools that are offered (openai_responses/tool_kinds.py)."""
+
+TOOL_SWITCHES: Mapping[str, str] = {
+    kind: setting.user_valve
+    for kind, setting in TOOL_SETTINGS.items()
+    if setting.is_switch
+}
+"""The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""
