@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bench.large_chats import output_chat
+from large_cases.chats import output_chat
 from hosts.client import Json
 from hosts.sent import chat_bodies, kinds
 from hosts.tabs import Tab

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from bench.large_chats import (
+from large_cases.chats import (
     MODEL,
     ORIGIN,
     SIGN,
