@@ -249,7 +249,8 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
 
 def _list_message(item: Item) -> str:
     """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
+    label = item.get("server_label")
+    tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
