@@ -8,14 +8,10 @@ from openai_responses import errors
 from openai_responses.errors import (
     ApiError,
     ApiRefused,
-    ConnectionFailed,
     Failure,
-    InvalidRequest,
-    MalformedEvent,
     ResponsesError,
     TimedOut,
     TimeoutKind,
-    UnreadableAnswer,
     read_api_error,
 )
 
@@ -27,14 +23,6 @@ def test_tree_is_as_drawn() -> None:
     ours = [c for c in causes if issubclass(c, ResponsesError)]
     assert ApiRefused in ours
     assert all(cause.__name__ in drawn for cause in ours)
-
-
-@pytest.mark.parametrize(
-    "cause", [InvalidRequest, ConnectionFailed, UnreadableAnswer, MalformedEvent]
-)
-def test_text_of_an_error(cause: type[ResponsesError]) -> None:
-    """It is the sentence it was made with."""
-    assert str(cause("A sentence.")) == "A sentence."
 
 
 def test_refusal_of_the_api() -> None:
