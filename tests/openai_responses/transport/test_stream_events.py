@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 import wire_events as wire
 from event_types import KNOWN_TYPES
-from openai_responses.errors import ApiError, MalformedEvent, read_api_error
+from openai_responses.errors import ApiError, MalformedEvent
 from openai_responses.transport.stream import (
     AnnotationAdded,
     FinalResponse,
@@ -256,31 +256,3 @@ def test_blank_around_an_event(blank: str) -> None:
     assert parse_event(ServerSentEvent("", blank + text + blank)) is None
     with pytest.raises(MalformedEvent):
         parse_event(ServerSentEvent("", f"{text}\u00a0"))
-
-
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        ({"error": {"message": "m", "code": "c"}}, ApiError(code="c", message="m")),
-        ({"error": "m"}, ApiError(message="m")),
-        ("m", ApiError(message="m")),
-        ({"detail": "m"}, ApiError(message="m")),
-        ({"detail": [{"loc": ["body"]}]}, ApiError()),
-        ({"error": None, "message": "m"}, ApiError(message="m")),
-        ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
-        ({"code": 7, "type": "", "param": []}, ApiError()),
-        ([], ApiError()),
-        (None, ApiError()),
-    ],
-)
-def test_error_bodies(body: object, error: ApiError) -> None:
-    """OpenAI's shape and those of gateways before it are all read."""
-    assert read_api_error(body) == error
-
-
-def test_error_in_an_error_without_end() -> None:
-    """Depth costs nothing."""
-    wire_error: dict[str, Any] = {"code": "c"}
-    for _ in range(50_000):
-        wire_error = {"error": wire_error}
-    assert read_api_error(wire_error) == ApiError(code="c")
