@@ -140,7 +140,7 @@ def error_body(**fields: str | None) -> str:
         (404, "<html>404</html>", "no Responses API at BASE_URL"),
         (429, error_body(code="rate_limit_exceeded"), "rate limit"),
         (429, error_body(type="insufficient_quota"), "credit"),
-        (500, error_body(type="server_error"), "error of its own"),
+        (500, error_body(type="server_error"), "internal error"),
         (502, "<html>Bad gateway</html>", "(HTTP 502)"),
         (503, error_body(code=CANARY, param=CANARY), "overloaded"),
         (503, "", "overloaded"),
@@ -380,7 +380,7 @@ async def test_answer_that_is_none(
 ) -> None:
     """A page with status 200 is told as a wrong address."""
     async with Upstream(replying(text, 200, content_type)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="not as the Responses API does"):
+        with pytest.raises(UnreadableAnswer, match="did not answer like the Responses API"):
             await ask(connections, upstream.endpoint)
 
 
@@ -388,7 +388,7 @@ async def test_error_with_status_200(connections: Connections) -> None:
     """Some gateways do that; it is a failure with a code to go by."""
     text = error_body(code="server_error")
     async with Upstream(replying(text)) as upstream:
-        with pytest.raises(ApiRefused, match="error of its own") as refused:
+        with pytest.raises(ApiRefused, match="internal error") as refused:
             await ask(connections, upstream.endpoint)
     assert (refused.value.status, refused.value.error.code) == (200, "server_error")
     assert CANARY not in str(refused.value)
