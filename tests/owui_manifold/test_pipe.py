@@ -262,13 +262,13 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
         ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
         ({"BASE_URL": "nonsense"}, {}, "BASE_URL is not an http or https address."),
-        ({"API_KEY": "sk-simulator-limited"}, {}, "this API key may not use it"),
+        ({"API_KEY": "sk-simulator-limited"}, {}, "is not available to this API key"),
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
         ({}, {"messages": []}, "There is no message to answer."),
         (
             {},
             {"messages": [{"role": "user", "content": BAD_PART}]},
-            "something other than text, a picture or a file",
+            "something other than text, an image or a file",
         ),
         (
             {},

@@ -320,7 +320,7 @@ async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
     built = await build_chat_request(call_of(body, Valves.model_validate(given)))
 
     first, *others = built.request.input[0]["content"]
-    assert first["text"].startswith("[A picture or file is left out")
+    assert first["text"].startswith("[An image or file is left out")
     assert [part["type"] for part in others] == ["input_image"] * 1500
 
 

@@ -63,7 +63,7 @@ async def test_a_silence_that_does_not_end(pipe: Pipe) -> None:
 
     times = ("20 s", "1 min", "3 min")
     assert page.lines == [SILENT.format(time) for time in times]
-    assert "fell silent in the middle of the answer" in errors(chunks)[0]
+    assert "stopped sending in the middle of the answer" in errors(chunks)[0]
     assert host_events(chunks, "status")[-1]["hidden"]
 
 

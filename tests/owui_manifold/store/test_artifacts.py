@@ -70,13 +70,13 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
     (card,) = cards(events)
     (row,) = host.files.rows.values()
     assert host.files.content(row.id) == base64.b64decode(FIRST)
-    assert (row.user_id, row.filename) == ("user-1", "picture.png")
+    assert (row.user_id, row.filename) == ("user-1", "image.png")
     assert card["files"] == [
         {
             "type": "image",
             "id": row.id,
             "url": f"/api/v1/files/{row.id}/content",
-            "name": "picture.png",
+            "name": "image.png",
             "content_type": "image/png",
         }
     ]
