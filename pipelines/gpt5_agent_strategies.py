@@ -67,7 +67,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial, reduce
+from functools import cached_property, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
@@ -327,6 +327,161 @@ def as_text(value: object) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -343,97 +498,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -464,14 +545,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -622,12 +720,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -644,10 +742,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -679,12 +776,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -709,12 +807,13 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
@@ -807,7 +906,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -816,12 +915,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -840,7 +940,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
@@ -895,6 +995,7 @@ def _texts(values: object) -> list[str]:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -903,7 +1004,8 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -968,6 +1070,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -980,31 +1103,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -1012,9 +1126,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -1061,9 +1177,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -1330,34 +1452,31 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -1419,21 +1538,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -1447,21 +1566,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -1469,68 +1588,71 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
 class Ending(NamedTuple):
@@ -1544,6 +1666,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1558,14 +1682,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1584,7 +1710,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1593,6 +1719,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1600,13 +1727,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1652,16 +1780,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1673,7 +1814,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1844,7 +1985,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -1914,21 +2055,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -1945,7 +2071,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -1959,26 +2085,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -2976,8 +3082,7 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
@@ -3029,7 +3134,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3207,61 +3312,6 @@ def _capitalized_id(model_id: str) -> str:
         elif word != "latest":
             shown.append(word.capitalize())
     return " ".join(shown)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -3622,24 +3672,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -3659,15 +3698,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -3685,13 +3726,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -3699,10 +3740,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3717,22 +3757,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -3749,15 +3788,22 @@ class LeaveOutKind(ChatRepair):
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -3773,14 +3819,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -3796,19 +3847,20 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
@@ -3821,16 +3873,15 @@ class WordsAlone(ChatRepair):
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3851,14 +3902,12 @@ class LeaveOutPlainReasoning(ChatRepair):
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -3919,35 +3968,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -3971,7 +4056,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:
@@ -4711,7 +4796,7 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
@@ -5131,22 +5216,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
@@ -5361,7 +5456,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
+        """Return the headers of a request; `extra_headers` have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -5386,9 +5481,15 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
     if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -5427,16 +5528,19 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -6148,13 +6252,13 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-# means not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+# not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6163,9 +6267,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6178,7 +6282,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7447,7 +7551,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7495,7 +7599,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -7503,11 +7607,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -7557,14 +7661,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -7587,13 +7691,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (
@@ -7670,7 +7774,7 @@ def _strict_item(item: Item) -> Item:
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -7881,10 +7985,12 @@ class _HttpResponse:
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -7895,7 +8001,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
+            raise _unreadable_answer(UNREADABLE) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -7938,8 +8044,13 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -7953,7 +8064,8 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -7988,7 +8100,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
+"""Files of certificates that are remembered; a client usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -8058,7 +8170,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -8079,8 +8191,9 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -8147,26 +8260,34 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
+        raise _connection_failed(error, endpoint.host) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
 
 
-def _network_sentence(error: Exception, host: str) -> str:
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
 
 
 async def container_file(
@@ -8980,10 +9101,6 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
 
 _Value = TypeVar("_Value")
 
@@ -9038,83 +9155,6 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9697,7 +9737,7 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
     if is_encrypted(item) and kept.get("content"):
         return _without(kept, ("content",))  # refused beside what is encrypted
@@ -9772,7 +9812,7 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -9794,7 +9834,7 @@ def _new_id(own: str) -> str:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# The loop knows no host: it gets frozen inputs and reports events.
 # --------------------------------------------------------------------------------------
 
 
@@ -10110,6 +10150,71 @@ class RecentTexts:
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun: `1 round`, `2 rounds`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 # --------------------------------------------------------------------------------------
@@ -10471,7 +10576,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 
@@ -10748,7 +10853,8 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
@@ -10772,9 +10878,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 
@@ -10993,7 +11098,8 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
+    head = entries[0]
+    carried = entries[1:]
     if is_signed(head, sign, carried):
         items = [_carried_item(entry) for entry in carried]
         return _detail_turn(head, items, head.get("notes"))
@@ -11034,7 +11140,8 @@ def _items_of_others(
 
 def _carried_item(entry: Item) -> tuple[Item, str | int]:
     """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
+    item = entry["item"]
+    shown = entry.get("shown")
     if entry["type"] == _REASONING:
         item = {**item, "encrypted_content": entry["data"]}
     return item, shown if isinstance(shown, str | int) else ""
@@ -11288,7 +11395,7 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")
 
 
 # --------------------------------------------------------------------------------------
@@ -11410,7 +11517,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 
@@ -11775,10 +11883,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -11884,9 +11991,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
@@ -12273,16 +12388,14 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12295,239 +12408,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -12656,7 +12536,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -12789,7 +12670,8 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
+    call_id = event.item["call_id"]
+    output = event.item["output"]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
@@ -12979,7 +12861,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
@@ -13136,43 +13018,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -13298,8 +13143,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
+            yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
@@ -13313,6 +13157,17 @@ class NativeRenderer:
         if event.ending.is_failure:
             return self._notes > 0
         return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -13474,6 +13329,35 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -13532,6 +13416,31 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# shells.shell
+#
+# Which of the two shells speaks: their messages differ in nothing else.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
 # shells.timeouts
 #
 # The time limits of requests that an administrator can set, for pipe and agents.
@@ -13557,6 +13466,281 @@ class TimeoutSettings(BaseModel):
         ge=30,
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# What administrators are told about valves, for pipe and agents.
+#
+# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+# the name of its valve, which both shells share, and the place where a shell has it.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+# --------------------------------------------------------------------------------------
+# shells.tool_valves
+#
+# The valves that say which tools may run, and for how long, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
+
+_Parsed = TypeVar("_Parsed")
+
+_MAX_QUOTED_ENTRY = 40
+"""Characters of an entry that a message repeats."""
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = (
+        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    message = valve_message(problem, shell, "`delete_*=ask`")
+    return [*asked, ("*", "ask")], message
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(
+    text: str, shell: Shell
+) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
+    return default, patterns, message
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Parsed | None]
+) -> tuple[list[tuple[str, _Parsed]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Parsed]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """What both shells let an administrator set about the server, but for secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        strict=valves.COMPATIBILITY == "strict",
+        openai_compatible=valves.COMPATIBILITY == "openai",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller_settings
+#
+# What callers may set beside their chat, by the words of `caller_may_set`.
+#
+# The words differ: the pipe closes what is the administrator's, the agents open what a
+# request needs. What administrators are told is the same.
+# --------------------------------------------------------------------------------------
+
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
     )
 
 
@@ -14129,8 +14313,9 @@ class ContainerBackend:
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
-            *(*command, self._image, "python3", "-I", "-c", program),
+            *command,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
@@ -15666,17 +15851,18 @@ class RunMetadata(NamedTuple):
     price: float = 0.0
     usage: Usage = Usage()
 
-    def describe(self) -> str:
-        """Return the line that people read."""
-        parts = [
-            plural(self.rounds, "round"),
-            plural(self.tool_calls, "tool call"),
-            f"{self.usage.total:,} tokens",
-            f"{self.latency:.1f} s",
-        ]
-        if self.price:
-            parts.append(format_money(self.price))
-        return ", ".join(parts)
+    def describe(self, notes: int = 0) -> str:
+        """Return the line that people read; `notes` are the lines above it."""
+        figures = AnswerFigures(
+            seconds=self.latency,
+            is_failure=self.ending != "completed",
+            rounds=self.rounds,
+            tool_calls=self.tool_calls,
+            usage=self.usage,
+            cost=self.price or None,
+            notes=notes,
+        )
+        return closing_line(figures)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -18876,8 +19062,9 @@ def _build_metadata(
 # The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
 # not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
 # pipe"). So the work runs in an event loop of its own. While an answer is silent,
-# heartbeats let the server notice that its reader has left. An answer that is not read
-# for the time of a lease is cancelled.
+# heartbeats let the server notice that its reader has left. The work waits until each
+# piece was read, so that an answer nobody reads asks no model and runs no tool. An answer
+# that is not read for the time of a lease is cancelled.
 # --------------------------------------------------------------------------------------
 
 
@@ -18905,6 +19092,9 @@ class _AnswerReader:
         """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """Where the work runs."""
+        self._was_read = asyncio.Event()
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
         self._has_ended = False
@@ -18926,17 +19116,27 @@ class _AnswerReader:
         if piece is None:
             self._has_ended = True
             raise StopIteration
+        if piece is not _KEEPALIVE_CHUNK and self._loop is not None:
+            with suppress(RuntimeError):  # the bridge was closed, and its loop with it
+                self._loop.call_soon_threadsafe(self._was_read.set)
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
+        """Queue one piece after another; queue `last` if cancelled.
+
+        After Stop, the server reads nothing and says nothing. Because the next piece is
+        asked for only when the last one was read, at most one call is then under way.
+        """
+        self._loop = asyncio.get_running_loop()
         watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
+                    self._was_read.clear()
                     self._pieces.put(piece)
+                    await self._was_read.wait()
         except asyncio.CancelledError:
             self._pieces.put(last)
             raise
@@ -19305,7 +19505,7 @@ def _header_text(text: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
 
 _SEALED_PREFIX = "sealed:"
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
@@ -19466,15 +19666,14 @@ class Valves(BaseModel):
     )
     EXTRA_HEADERS: str = Field(
         default="",
-        description="More headers, as a JSON object of texts; a value can be "
+        description="Additional headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
-        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
-        "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts.",
+        description="`auto` and `openai` send what OpenAI supports, and drop what the "
+        "server rejects. `strict` sends only what every server supports.",
     )
 
     # The model, its reasoning and its answers
@@ -19501,15 +19700,15 @@ class Valves(BaseModel):
     )
     ENABLE_STREAM: bool = Field(
         default=True,
-        description="Stream answers from the API. Turn it off for an organization that "
-        "may not stream.",
+        description="Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
 
     # The agent
 
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does; it stands before the policies. "
+        description="What the agent is and does; it precedes the policies. "
         "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
@@ -19519,32 +19718,32 @@ class Valves(BaseModel):
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added after them. Example: "
-        "`Answer in French.` A JSON object replaces single ones, by the keys "
+        description="Changes to the policies. Plain text is added after them. Example: "
+        "`Answer in French.` A JSON object replaces individual ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
         '`{"tool_preamble_policy": "Say nothing before a call."}`.',
     )
     CONTEXT: str = Field(
         default="",
-        description="Facts that the agent reads with every question, shown as a source; "
-        "`context_gathering_policy` says how it finds more. Example: "
+        description="Facts that accompany every question, shown as a source; "
+        "`context_gathering_policy` says how the agent finds more. Example: "
         "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="Who the agent is and how much of a chat it remembers: "
+        description="A guide: who the agent is and how much of a chat it remembers: "
         "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
         "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with your own presets, as JSON files. Example: "
+        description="Folder with your own guides, as JSON files. Example: "
         "`/app/presets`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. If "
+        description="Show what the model says before tool calls, as a thought. If "
         "off, only the answer is shown.",
     )
 
@@ -19553,8 +19752,8 @@ class Valves(BaseModel):
     SANDBOX: bool = Field(
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
-        "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered.",
+        "network access. If no sandbox works on this server, no such tool is offered, "
+        "and the log says why.",
     )
     SANDBOX_OPTIONS: str = Field(
         default="",
@@ -19564,24 +19763,24 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
-        description="Address of Open WebUI for this server, to give and get files. "
-        "Example: `http://open-webui:8080`.",
+        description="Address at which this server reaches Open WebUI, to read and store "
+        "files. Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="Key of an account of Open WebUI. Files of tools are stored for its "
-        "owner alone; an administrator's key reads the attached files of everybody. "
-        "Example: `env:OPEN_WEBUI_API_KEY`.",
+        description="API key of an Open WebUI account. Files that tools create are "
+        "stored for its owner only; to read everyone's attached files, it must be an "
+        "administrator's. Example: `env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
         default=False,
-        description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval.",
+        description="Let the agent delegate tasks to other runs of itself, up to three "
+        "at once, with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once.",
+        description="Let the model call tools in parallel.",
     )
     TOOL_TIMEOUTS: str = Field(
         default="default: 120",
@@ -19590,44 +19789,46 @@ class Valves(BaseModel):
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
-        description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out.",
+        description="Longest tool output that the model gets; the middle of a longer "
+        "one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
-        "`delete_*=ask, shell=deny`.",
+        description="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too. "
+        "Example: `delete_*=ask, shell=deny`.",
     )
 
     # Cost
 
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        description="Maximum number of tool rounds in one answer, 1 to 30; then the "
         "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
-        description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit.",
+        description="Time limit of one answer in seconds, excluding Open WebUI's tools "
+        "and approvals. 0: none.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit.",
+        description="Token limit for all rounds of one answer. 0: none.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never.",
+        "input has more tokens than this, or than half of the model's context window. "
+        "0: never.",
     )
 
     # The network
 
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test.",
+        description="Check the server's certificate. Turn this off for tests only: "
+        "others on the network can then read the key.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -19646,14 +19847,13 @@ class Valves(BaseModel):
 
     DEBUG: bool = Field(
         default=False,
-        description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets.",
+        description="Log the arguments and outputs of tools, without secrets.",
     )
     EXPERT_JSON: str = Field(
         default="",
-        description="A JSON object of settings that hardly any server needs, such as "
-        "timeouts, retries and what requests may set (docs/agent-settings.md lists "
-        'them). Example: `{"max_retries": 3}`.',
+        description="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them). Example: "
+        '`{"max_retries": 3}`.',
     )
 
     @field_validator("*", mode="wrap")
@@ -19698,11 +19898,8 @@ class Valves(BaseModel):
 # Valves of the pipeline that hold JSON objects, with their keys and ranges.
 #
 # docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-# too, have its names (pipes/owui_manifold/expert.py).
+# too, have its names (pipes/owui_manifold/call/expert.py).
 # --------------------------------------------------------------------------------------
-
-
-THIS_PLACE = "the valves of this pipeline"
 
 
 class AgentExpertSettings(TimeoutSettings):
@@ -19712,16 +19909,16 @@ class AgentExpertSettings(TimeoutSettings):
         default=1,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     caller_may_set: str = Field(
         default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules.",
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
     )
 
 
@@ -19747,7 +19944,7 @@ class SandboxOptions(BaseModel):
     )
     wheels: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported.",
+        description="Folder of wheels whose packages can be imported.",
     )
 
 
@@ -19773,7 +19970,7 @@ def find_valve_problems(valves: Valves) -> list[str]:
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)
@@ -19924,7 +20121,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
@@ -19986,7 +20183,9 @@ def _build_agent_limits(question: AgentInput) -> AgentLimits:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    default_seconds, own_seconds, _ = read_timeouts(
+        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
+    )
     own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
@@ -20024,45 +20223,24 @@ def _read_api_key(valves: Valves) -> str:
     Raises InvalidRequest for a key that cannot be read.
     """
     key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+    return key or environment_key()
 
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
     if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    headers = _read_extra_headers(valves.EXTRA_HEADERS)
-    proxy = reveal_secret(valves.PROXY, "PROXY")
-    log.hide(connection_secrets(headers.values(), proxy, key))
-    return Endpoint(
-        base_url=valves.BASE_URL,
+        raise missing_key_error(PIPELINE_SHELL)
+    valve = "EXTRA_HEADERS"
+    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    endpoint = endpoint_of_valves(
+        valves,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
+        proxy=reveal_secret(valves.PROXY, "PROXY"),
+        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
     )
-
-
-def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if headers is None:
-        raise valve_error(
-            "EXTRA_HEADERS is not a JSON object of texts",
-            '{"X-Team": "blue"}',
-            place=THIS_PLACE,
-        )
-    return {
-        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
-    }
+    log.hide(endpoint.secrets)
+    return endpoint
 
 
 def _build_run_limits(valves: Valves) -> Limits:
@@ -20330,9 +20508,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 def _build_metadata_chunk(metadata: RunMetadata, note_count: int) -> Chunk:
     """Return the last line above the answer: what it took, how many notes there are."""
-    line = metadata.describe()
-    if note_count:
-        line = f"{line}, {plural(note_count, 'note')}"
+    line = metadata.describe(note_count)
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -20619,8 +20795,20 @@ async def _open_run(
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_with_advice(events)) as advised_events,
+        ):
+            yield advised_events, renderer
+
+
+async def _with_advice(events: _Events) -> _Events:
+    """Yield the events; the end says which valves an administrator has to check."""
+    async for event in events:
+        if isinstance(event, RunDone):
+            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        else:
+            yield event
 
 
 def _choose_renderer(
@@ -20662,7 +20850,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
         return ""
     return completion_text(ended)
 
@@ -20681,7 +20869,7 @@ def _new_completion_id() -> str:
 def _report_exception(error: Exception, log: AgentLog) -> str:
     """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        message = str(error)
+        message = error_message(error, PIPELINE_SHELL)
         log.warn(f"nothing was sent: {message}")
     else:
         message = _INTERNAL_ERROR
@@ -20750,11 +20938,9 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
+    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_words(
-        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
-    )
+    return unknown_permissions(comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(
@@ -20764,7 +20950,7 @@ def select_keys(
 
     `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS.union(_split_words(may_set))
+    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
@@ -20791,11 +20977,6 @@ def _select_fields(
         else:
             refused.add(setting)
     return kept, refused
-
-
-def _split_words(may_set: str) -> list[str]:
-    """Return the words of `caller_may_set`."""
-    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -20937,12 +21118,10 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
-        if new:
-            log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
-                "EXPERT_JSON says what a request may set)"
-            )
+        shown = {name: name for name in refused}
+        line = left_out_line(who, shown, self._logged.first_time)
+        if line:
+            log.warn(line)
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:

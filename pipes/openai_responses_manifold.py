@@ -337,6 +337,7 @@ def as_text(value: object) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
+#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -345,7 +346,8 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key.
+# `str(error)` is our own sentence for a person, without body, header or key. What an
+# administrator has to look at is in `fault`, for a shell to say with its own names.
 # --------------------------------------------------------------------------------------
 
 
@@ -410,6 +412,27 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+SettingName = Literal[
+    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
+]
+"""Fields of `Endpoint` that can be the cause of a failure."""
+
+
+class SettingFault(NamedTuple):
+    """The settings that can be the cause of a failure; none if it has another one.
+
+    Settings have other names where an administrator sees them, and who can change them
+    depends on the host, so what to do is worded by the shells.
+    """
+
+    settings: tuple[SettingName, ...] = ()
+    certainty: Literal["certain", "likely", "possible"] = "likely"
+    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
+
+
+NO_FAULT = SettingFault()
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -422,31 +445,22 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
+    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
+        """Keep the settings that can be the cause."""
+        super().__init__(sentence)
+        self.fault = fault
+
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:40] for word in words}.difference(known)
-    shown = ", ".join(sorted(unknown)[:5])
-    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
+class InvalidSetting(InvalidRequest):
+    """A field of the endpoint has a value that cannot be used."""
 
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
+    def __init__(self, name: SettingName, reason: str) -> None:
+        """Keep the name of the field; `reason` is a sentence that does not name it."""
+        super().__init__(reason, SettingFault((name,), "certain"))
 
 
 class ConnectionFailed(ResponsesError):
@@ -454,9 +468,11 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+    def __init__(
+        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
+    ) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.was_sent = was_sent
 
 
@@ -503,9 +519,15 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+    def __init__(
+        self,
+        sentence: str,
+        failure: Failure,
+        request_id: str = "",
+        fault: SettingFault = NO_FAULT,
+    ) -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence)
+        super().__init__(sentence, fault)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -772,34 +794,31 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
+#
+# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
 
 
-def check_valves(problem: str, valves: str) -> str:
-    """Return the sentence of a problem whose cause can be in some `valves`."""
-    return f"{problem}. An administrator has to check {valves} in the valves."
-
-
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
+_WRONG_KEY = "OpenAI does not accept the API key."
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -861,21 +880,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -889,21 +908,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -911,68 +930,71 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
-            "BASE_URL",
-        ),
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because the key would go along.",
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
-        "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
-            "PROXY",
-        ),
+        "404": "There is no Responses API at the address of the model's server.",
+        "407": "The proxy in front of the model's server rejected the request.",
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
-            "BASE_URL",
-        ),
-        "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
-            "BASE_URL and EXTRA_HEADERS",
-        ),
+        "": "The model's server did not answer like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
 
 
 class Ending(NamedTuple):
@@ -986,6 +1008,8 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1000,14 +1024,16 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _usual_ending(kind: str) -> Ending:
-    """Return the ending of a kind whose cause has no code."""
-    return Ending(kind, sentence=SENTENCES[kind][""])
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
 
 
 COMPLETED = Ending("completed")
-CUT = _usual_ending("cut")
-UNREADABLE = _usual_ending("unreadable")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1026,7 +1052,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error))
+    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1035,6 +1061,7 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
+    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1042,13 +1069,14 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _usual_ending(error.kind)
+        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error))
+        return Ending("refused", _code(error.error), str(error), error.fault)
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    sentence = str(error) if word == "-" else SENTENCES[kind][word]
-    return Ending(kind, sentence=sentence)
+    if word == "-":
+        return Ending(kind, sentence=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1094,16 +1122,29 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
+def failure_fault(error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an error like that."""
+    return refusal_fault(error.status, error) if error.status else NO_FAULT
+
+
+_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
+
+
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    word = _first_known(_refusal_words(status, error), sentences)
-    return sentences[word].format(
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return _REFUSAL_SENTENCES[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
+
+
+def refusal_fault(status: int, error: ApiError) -> SettingFault:
+    """Return the settings that can be the cause of an HTTP status of 300 or more."""
+    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
+    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1115,7 +1156,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     words = [word for word in _words(error) if word != str(status)]
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that BASE_URL is wrong.
+    # A 404 about a place of the request does not mean that the address is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1219,6 +1260,161 @@ def hex_digest(text: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -1235,97 +1431,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -1356,14 +1478,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1514,12 +1653,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -1536,10 +1675,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -1571,12 +1709,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -1601,12 +1740,13 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
@@ -1699,7 +1839,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -1708,12 +1848,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -1732,7 +1873,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
@@ -1860,7 +2001,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the catalog or of the administrator, response
+# Costs are in US dollars, by the prices of the model's facts, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -1930,21 +2071,6 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MILLION
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -1961,7 +2087,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -1975,26 +2101,6 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -2992,8 +3098,7 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# An administrator's override takes the facts of the model in `like`, or of the family,
-# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+# Models that are described elsewhere (`overrides`) have priority over all of these.
 # --------------------------------------------------------------------------------------
 
 
@@ -3045,7 +3150,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3223,61 +3328,6 @@ def _capitalized_id(model_id: str) -> str:
         elif word != "latest":
             shown.append(word.capitalize())
     return " ".join(shown)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -3638,24 +3688,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -3675,15 +3714,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -3701,13 +3742,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -3715,10 +3756,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3733,22 +3773,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -3765,15 +3804,22 @@ class LeaveOutKind(ChatRepair):
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -3789,14 +3835,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -3812,19 +3863,20 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
@@ -3837,16 +3889,15 @@ class WordsAlone(ChatRepair):
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3867,14 +3918,12 @@ class LeaveOutPlainReasoning(ChatRepair):
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -3935,35 +3984,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -3987,7 +4072,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:
@@ -4727,7 +4812,7 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
@@ -5147,22 +5232,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
@@ -5366,7 +5461,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
+        """Return the headers of a request; `extra_headers` have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -5391,9 +5486,15 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server is not an http or https address.",
+        )
     if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+        raise InvalidSetting(
+            "base_url",
+            "The address of the model's server contains a user name or a password.",
+        )
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -5432,16 +5533,19 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = endpoint.proxy.strip() or _environment_proxy(url)
+    stated = endpoint.proxy.strip()
+    proxy = stated or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is None:
-        raise InvalidRequest(
-            "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or Open WebUI's environment."
-        )
-    return address
+    if url_parts(address) is not None:
+        return address
+    if stated:
+        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
+    raise InvalidRequest(
+        "The proxy that this server's environment names is not an http or https "
+        "address. An administrator has to correct the environment."
+    )
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -5466,7 +5570,7 @@ def _environment_proxy(url: str) -> str | None:
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
+# client does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -5677,10 +5781,12 @@ class _HttpResponse:
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -5691,7 +5797,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(UNREADABLE.sentence) from None
+            raise _unreadable_answer(UNREADABLE) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -5734,8 +5840,13 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(UNREADABLE.sentence)
+            raise ApiRefused(
+                failure_sentence(error),
+                failure,
+                self.request_id,
+                failure_fault(error),
+            )
+        raise _unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -5749,7 +5860,8 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        return ApiRefused(sentence, failure, self.request_id)
+        fault = refusal_fault(status, error)
+        return ApiRefused(sentence, failure, self.request_id, fault)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -5784,7 +5896,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a pipe usually has one."""
+"""Files of certificates that are remembered; a client usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -5854,7 +5966,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                    raise _unreadable_answer(COMPRESSED)
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -5875,8 +5987,9 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            problem = "CA_BUNDLE is not a file with readable certificates"
-            raise valve_error(problem) from None
+            raise InvalidSetting(
+                "ca_bundle", "The file of certificates to trust cannot be read."
+            ) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -5943,26 +6056,34 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise ConnectionFailed(
-            _network_sentence(error, endpoint.host),
-            was_sent=not isinstance(error, _NEVER_CONNECTED),
-        ) from None
+        raise _connection_failed(error, endpoint.host) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
-        raise valve_error(problem) from None
+        raise InvalidRequest(
+            "The key, the address, the proxy or a header of the model's server contains "
+            "an invalid character.",
+            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        ) from None
 
 
-def _network_sentence(error: Exception, host: str) -> str:
+def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
+    """Return our error for one of aiohttp's."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return SENTENCES["refused"]["407"]
+            sentence = SENTENCES["refused"]["407"]
+            fault = SettingFault(("proxy",))
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            problem = f"The certificate of {host} is not trusted here"
-            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
-    return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
-    )
+            sentence = f"The certificate of {host} is not trusted here."
+            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
+        case _:
+            sentence = f"The model's server at {host} cannot be reached. Try again."
+            fault = SettingFault(("base_url",), "possible")
+    was_sent = not isinstance(error, _NEVER_CONNECTED)
+    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
+
+
+def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error that ends a run so."""
+    return UnreadableAnswer(ending.sentence, ending.fault)
 
 
 async def container_file(
@@ -6015,13 +6136,13 @@ def new_ulid() -> str:
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
-# means not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
+# not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-CALLERS_KEYS = (
+ANSWER_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6030,9 +6151,9 @@ CALLERS_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
+"""What shapes the caller's own answer and nothing else."""
 
-ADMINISTRATORS_KEYS: Mapping[str, str] = {
+ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6045,7 +6166,7 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
+"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7325,7 +7446,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7373,7 +7494,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -7381,11 +7502,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -7435,14 +7556,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -7465,13 +7586,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (
@@ -7733,7 +7854,7 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
     if is_encrypted(item) and kept.get("content"):
         return _without(kept, ("content",))  # refused beside what is encrypted
@@ -7808,7 +7929,7 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -7823,815 +7944,6 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run.
-    """
-
-    def __init__(self) -> None:
-        """Begin a run."""
-        self.confirmed: list[Trial] = []
-        self._open: list[Trial] = []
-
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
-            return []
-        if not self._open or not _is_of_an_answer(event):
-            return []
-        helped = trials_that_helped(self._open)
-        self.confirmed += helped
-        self._open = []
-        return helped
-
-
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
-
-    A thought may begin in an answer that ends as a refusal.
-    """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_DEEPEST_ARGUMENT = 40
-_MAX_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
-_STEP = 20
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-class _SchemaCheck(NamedTuple):
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself: the
-    `errors` of a comparison are remembered by the identity of the objects, so they must
-    outlive it. If the check
-    is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    errors: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        parts = (node.get(key) for key in _READ_KEYWORDS)
-        size = _STEP + len(path)
-        size += sum(len(part) for part in parts if isinstance(part, list | dict))
-        if isinstance(value, list | dict):
-            is_compared = "enum" in node or "const" in node
-            size += len(value)
-            size *= json_size(value, self.budget.left) if is_compared else 1
-        self.budget.spend(size)
-
-    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
-            return ""
-        compared = (path, id(value), id(node))
-        if compared not in self.errors:
-            self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._error(value, node, path, depth)
-        return self.errors[compared]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        """Compare a value with a node that it was not compared with yet."""
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.error(value, target, path, depth + 1)
-        error = _own_error(value, node, path)
-        if error:
-            return error
-        for child, child_node, child_path in self._inner(value, node, path):
-            error = self.error(child, child_node, child_path, depth + 1)
-            if error:
-                return error
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(
-            self.error(value, option, path, depth + 1) for option in options
-        ):
-            return f"{path or 'object'} fits none of its forms"
-        return ""
-
-    def _inner(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield each value inside with its schema and its path."""
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = set(node.get("required") or ())
-            for name in filter(value.__contains__, properties):
-                if not self.lenient or value[name] is not None or name in required:
-                    yield value[name], properties[name], _joined(path, name)
-        items = node.get("items")
-        if isinstance(value, list) and isinstance(items, Mapping):
-            for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
-        for part in node.get("allOf") or ():
-            yield value, part, path
-
-
-def _own_error(value: Any, node: JsonObject, path: str) -> str:
-    """Return the error of a value itself: its type, its choice, its missing keys."""
-    shown_path = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_listed(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
-        words = _listed([_quote(choice) for choice in allowed[:21]])
-        return f"{shown_path} must be one of {words}"
-    if not isinstance(value, Mapping):
-        return ""
-    return _missing_key(value, node.get("required") or (), path)
-
-
-def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
-    for name in required:
-        if name not in value:
-            return f"{_joined(path, str(name))} is missing"
-    return ""
-
-
-def _is_among(value: Any, choices: Sequence[Any]) -> bool:
-    return any(_same(value, choice) for choice in choices)
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _listed(words: Sequence[str]) -> str:
-    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
-    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
-
-
-def _quote(value: Any) -> str:
-    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
-    if isinstance(value, bool) is not isinstance(other, bool):
-        return False
-    return bool(value == other)
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a sentence for the model.
-    """
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    given = dict(arguments)
-    error = ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        given = _drop_nulls(arguments, schema, check, 0)
-        error = check.error(given, schema)
-    complaint = f"The argument {error}." if error else None
-    return given, complaint
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
-        return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, check))
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-    known = _known_properties(value, forms)
-    required: set[str] = set()
-    for form in forms:
-        required |= set(form.get("required") or ())
-    nulls = check._replace(errors={})
-    kept: dict[Any, Any] = {}
-    for name, entry in value.items():
-        may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and nulls.error(None, known[name]):
-            continue
-        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
-    return kept
-
-
-def _known_properties(
-    value: JsonObject, forms: Sequence[JsonObject]
-) -> dict[str, dict[str, list[Any]]]:
-    """Return the schemas of the keys that a value has, joined over all forms."""
-    known: dict[str, dict[str, list[Any]]] = {}
-    for form in forms:
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    return known
-
-
-def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, one option."""
-    check.pay_for(value, node)
-    return schema_parts(check.root, node, partial(_chosen_option, value, check))
-
-
-def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(errors={}, lenient=True)
-    for option in options:
-        if not lenient.error(value, option):
-            return [option]
-    return options
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tools
-#
-# Calls of tools: who may run them, how they run, and what they return.
-#
-# The first approval rule that fits counts. A rule that fits only another name of the tool
-# counts, too, if it is stricter. Without an explicit approval a call is denied.
-#
-# Every call gets an output. For each failure the model gets one of our sentences; the
-# text of an exception goes only to the log, because it may quote what the model must not
-# see.
-# --------------------------------------------------------------------------------------
-
-
-Approval = Literal["auto", "ask", "deny"]
-ApprovalRules = Sequence[tuple[str, Approval]]
-_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    **{answer: answer for answer in _STRICTNESS},
-}
-
-_Value = TypeVar("_Value")
-
-Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
-
-
-def _no_other_names(_name: str) -> Iterable[str]:
-    return ()
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
-
-    rules: ApprovalRules = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = None
-    log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = _no_other_names
-    """The other names of a tool."""
-
-    def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
-        strictest = _first_fitting(self.rules, name) or self.default_rule
-        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        for other_name in (via, *self.other_names(name)):
-            other_rule = _first_fitting(rest, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
-        return strictest
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
-    ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name, via):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        try:
-            if self.ask and await self.ask(call_id, name, arguments):
-                return None
-        except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
-
-
-def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return what stands beside the first pattern that fits a name."""
-    for pattern, value in rows:
-        if fnmatchcase(name, pattern):
-            return value
-    return None
-
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    error = valve_error(problem, "`delete_*=ask`", place=place)
-    return [*asked, ("*", "ask")], str(error)
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
-    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
-    return default, patterns, str(error)
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Value | None]
-) -> tuple[list[tuple[str, _Value]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Value]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-    own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
-
-    def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has instead of those of the others."""
-        return _first_fitting(self.own, name)
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = ignore_report
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
-
-
-class _ReadyCall(NamedTuple):
-    """A call that may run: its tool, its arguments, the tool that was called."""
-
-    name: str
-    arguments: dict[str, Any]
-    is_interactive: bool
-    via: str = ""
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. A check may take some milliseconds, so others
-    run between two. When the time is over, all calls are cancelled at once, and no
-    waiting one starts. Closing the generator cancels running calls.
-    """
-    batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
-    try:
-        for call in calls:
-            checked = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(call["call_id"], checked))
-            tasks[task] = _has_own_time(checked, toolset.limits)
-            await asyncio.sleep(0)
-        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
-            if has_own_time:
-                await asyncio.wait([task])
-            else:
-                await batch.wait(task)
-            if not task.done():
-                _cancel(other for other, is_apart in tasks.items() if not is_apart)
-            if task.done() and not task.cancelled():
-                yield call, task.result()
-            else:
-                seconds = toolset.limits.batch_seconds
-                why = f"was stopped: the tools took over {seconds:g} s."
-                yield call, tool_error(f"{_name(call)} {why}")
-    finally:
-        _cancel(tasks)
-
-
-def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
-    """Say whether the time of the batch does not count for a call."""
-    if isinstance(call, ToolResult):
-        return False
-    return call.is_interactive or bool(limits.own_seconds(call.name))
-
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-class _Batch:
-    """The calls of a round. Their time stops while a person is asked, one by one."""
-
-    def __init__(self, toolset: Toolset) -> None:
-        self._toolset = toolset
-        self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + toolset.limits.batch_seconds
-
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up.
-
-        The time of a question is added back.
-        """
-        while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
-            elif self._asking.locked():
-                async with self._asking:
-                    continue
-            else:
-                return
-
-    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
-        """Return the result of a call: ask a person if a rule says so, then run it."""
-        if isinstance(call, ToolResult):
-            return call
-        approver = self._toolset.approver
-        asks_person = approver.rule_for(call.name, call.via) == "ask"
-        question_turn = self._asking if asks_person else nullcontext()
-        async with question_turn:
-            began = self._loop.time()
-            try:
-                refusal = await approver.refusal(
-                    call_id, call.name, call.arguments, call.via
-                )
-            finally:
-                self._end += self._loop.time() - began
-        if refusal is not None:
-            return tool_error(refusal)
-        slot = nullcontext() if call.is_interactive else self._slots
-        async with slot:
-            return await _call_tool(call, self._toolset)
-
-
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return the call that will run, or the result of one that cannot.
-
-    A tool that passes calls on is checked itself, then the tool that it names.
-    """
-    name = _name(call)
-    try:
-        arguments = _arguments(call)
-    except ValueError:
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    called = _ready_call(name, arguments, tools)
-    if isinstance(called, ToolResult):
-        return called
-    resolved = tools.resolve_call(name, called.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    own_name, own_arguments = resolved
-    if own_arguments is called.arguments:
-        return called._replace(name=own_name, via=name)
-    passed_on = _ready_call(own_name, own_arguments, tools)
-    if isinstance(passed_on, ToolResult):
-        return passed_on
-    return passed_on._replace(via=name)
-
-
-def _ready_call(
-    name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments fit the tool's schema, else the model's error."""
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    given, complaint = check_arguments(arguments, schema)
-    if complaint is not None:
-        return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(name, given, tools.is_interactive(name))
-
-
-def _arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    return load_json(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name = ready.name
-    limits = toolset.limits
-    seconds = limits.own_seconds(name) or limits.seconds
-    timeout = None if ready.is_interactive else seconds
-    try:
-        async with asyncio.timeout(timeout) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
-
-
-def _cap_output(output: Any, characters: int) -> Any:
-    """Return the output with the beginning and end of each long text, and a note."""
-    if isinstance(output, list):
-        cap = partial(_cap_output, characters=characters)
-        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
-    if not isinstance(output, str) or len(output) <= characters:
-        return output
-    half = characters // 2
-    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
-    return output[:half] + note + output[len(output) - half :]
-
-
-def _name(call: Item) -> str:
-    return str(call.get("name") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -9821,6 +9133,569 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_DEEPEST_ARGUMENT = 40
+_MAX_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself: the
+    `errors` of a comparison are remembered by the identity of the objects, so they must
+    outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    errors: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
+
+    def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
+            return ""
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._error(value, node, path, depth)
+        return self.errors[compared]
+
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.error(value, target, path, depth + 1)
+        error = _own_error(value, node, path)
+        if error:
+            return error
+        for child, child_node, child_path in self._inner(value, node, path):
+            error = self.error(child, child_node, child_path, depth + 1)
+            if error:
+                return error
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(
+            self.error(value, option, path, depth + 1) for option in options
+        ):
+            return f"{path or 'object'} fits none of its forms"
+        return ""
+
+    def _inner(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = set(node.get("required") or ())
+            for name in filter(value.__contains__, properties):
+                if not self.lenient or value[name] is not None or name in required:
+                    yield value[name], properties[name], _joined(path, name)
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
+
+
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{shown_path} must be {_listed(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    if isinstance(allowed, Sequence) and not _is_among(value, allowed):
+        words = _listed([_quote(choice) for choice in allowed[:21]])
+        return f"{shown_path} must be one of {words}"
+    if not isinstance(value, Mapping):
+        return ""
+    return _missing_key(value, node.get("required") or (), path)
+
+
+def _missing_key(value: JsonObject, required: Sequence[Any], path: str) -> str:
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
+
+
+def _is_among(value: Any, choices: Sequence[Any]) -> bool:
+    return any(_same(value, choice) for choice in choices)
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
+    return " or ".join(shown) + (" ..." if len(words) > 20 else "")
+
+
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Compare as JSON does: true is not 1."""
+    if isinstance(value, bool) is not isinstance(other, bool):
+        return False
+    return bool(value == other)
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    given = dict(arguments)
+    error = ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
+        given = _drop_nulls(arguments, schema, check, 0)
+        error = check.error(given, schema)
+    complaint = f"The argument {error}." if error else None
+    return given, complaint
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    known = _known_properties(value, forms)
+    required: set[str] = set()
+    for form in forms:
+        required |= set(form.get("required") or ())
+    nulls = check._replace(errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and nulls.error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _known_properties(
+    value: JsonObject, forms: Sequence[JsonObject]
+) -> dict[str, dict[str, list[Any]]]:
+    """Return the schemas of the keys that a value has, joined over all forms."""
+    known: dict[str, dict[str, list[Any]]] = {}
+    for form in forms:
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    return known
+
+
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, one option."""
+    check.pay_for(value, node)
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
+
+
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
+    """Return the option that a value fits; all options if it fits none."""
+    lenient = check._replace(errors={}, lenient=True)
+    for option in options:
+        if not lenient.error(value, option):
+            return [option]
+    return options
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that fits counts. A rule that fits only another name of the tool
+# counts, too, if it is stricter. Without an explicit approval a call is denied.
+#
+# Every call gets an output. For each failure the model gets one of our sentences; the
+# text of an exception goes only to the log, because it may quote what the model must not
+# see.
+# --------------------------------------------------------------------------------------
+
+
+Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+
+_Value = TypeVar("_Value")
+
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+
+def _no_other_names(_name: str) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
+    rules: ApprovalRules = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = None
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = _no_other_names
+    """The other names of a tool."""
+
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        strictest = _first_fitting(self.rules, name) or self.default_rule
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_fitting(rest, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=_STRICTNESS.index)
+        return strictest
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
+    ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
+        match self.rule_for(name, via):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        try:
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
+        except Exception as error:  # nobody could be asked: no approval
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
+        return f"The user did not approve this call of {name}. Go on without it."
+
+
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
+    for pattern, value in rows:
+        if fnmatchcase(name, pattern):
+            return value
+    return None
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
+        return _first_fitting(self.own, name)
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
+    """
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = ignore_report
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
+    return ToolResult(f"Error: {sentence}", failed=True)
+
+
+class _ReadyCall(NamedTuple):
+    """A call that may run: its tool, its arguments, the tool that was called."""
+
+    name: str
+    arguments: dict[str, Any]
+    is_interactive: bool
+    via: str = ""
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
+    batch = _Batch(toolset)
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
+    try:
+        for call in calls:
+            checked = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(call["call_id"], checked))
+            tasks[task] = _has_own_time(checked, toolset.limits)
+            await asyncio.sleep(0)
+        for call, (task, has_own_time) in zip(calls, tasks.items(), strict=True):
+            if has_own_time:
+                await asyncio.wait([task])
+            else:
+                await batch.wait(task)
+            if not task.done():
+                _cancel(other for other, is_apart in tasks.items() if not is_apart)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
+    finally:
+        _cancel(tasks)
+
+
+def _has_own_time(call: _ReadyCall | ToolResult, limits: CallLimits) -> bool:
+    """Say whether the time of the batch does not count for a call."""
+    if isinstance(call, ToolResult):
+        return False
+    return call.is_interactive or bool(limits.own_seconds(call.name))
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+class _Batch:
+    """The calls of a round. Their time stops while a person is asked, one by one."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + toolset.limits.batch_seconds
+
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        """Wait until a task is done or the time is used up.
+
+        The time of a question is added back.
+        """
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:
+                    continue
+            else:
+                return
+
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        """Return the result of a call: ask a person if a rule says so, then run it."""
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks_person = approver.rule_for(call.name, call.via) == "ask"
+        question_turn = self._asking if asks_person else nullcontext()
+        async with question_turn:
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        slot = nullcontext() if call.is_interactive else self._slots
+        async with slot:
+            return await _call_tool(call, self._toolset)
+
+
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    """Return the call that will run, or the result of one that cannot.
+
+    A tool that passes calls on is checked itself, then the tool that it names.
+    """
+    name = _name(call)
+    try:
+        arguments = _arguments(call)
+    except ValueError:
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> _ReadyCall | ToolResult:
+    """Return a call whose arguments fit the tool's schema, else the model's error."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    given, complaint = check_arguments(arguments, schema)
+    if complaint is not None:
+        return tool_error(f"{name} was not called: {complaint}")
+    return _ReadyCall(name, given, tools.is_interactive(name))
+
+
+def _arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
+    """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
+    name = ready.name
+    limits = toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
+    timeout = None if ready.is_interactive else seconds
+    try:
+        async with asyncio.timeout(timeout) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = _cap_output(answer.output, limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
+
+
+def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
+    if isinstance(output, list):
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
+        return output
+    half = characters // 2
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
 # What was said lately, so that a log line or a notice appears once.
@@ -9857,146 +9732,126 @@ class RecentTexts:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.requests.mcp_servers
+# openai_responses.repairs.memory
 #
-# Remote MCP servers, from an administrator's JSON to tools of a request.
+# What is remembered of refusals: for whom, how long, and how much.
 #
-# A description that cannot be used leaves out only its server. No sentence quotes a
-# value, because any value may be a secret.
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
 # --------------------------------------------------------------------------------------
 
 
-_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
-_SOME_TEXT = r".*\S.*"
-_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
 
 
-def _is_address(value: object) -> bool:
-    one_word = isinstance(value, str) and value.split() == [value]
-    return one_word and url_parts(str(value)) is not None
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
 
 
-def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
 
 
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
-        _SERVER_LABEL,
-        "a letter followed by up to 63 letters, digits, hyphens and underscores",
-    ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
-        ([_SOME_TEXT], _TOOL_FILTER),
-        "a list of names, or an object that chooses tools",
-    ),
-    "require_approval": (
-        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
-        "`always`, `never` or an object of both",
-    ),
-    "server_description": (_SOME_TEXT, "a text"),
-}
-"""The keys that are sent, each with its form and the words for valid values."""
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
 
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
 
 
-class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
 
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
     """
-
-    tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=8)
-def read_servers(text: str) -> RemoteServers:
-    """Return the servers of a JSON list, or of a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
-    try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        what = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            what += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
-    tools: dict[str, Item] = {}
-    complaints: list[str] = []
-    notes: list[str] = []
-    secrets: list[str] = []
-    for number, row in enumerate(rows, 1):
-        fields = given_values(as_mapping(row))
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
-        label = fields.get("server_label")
-        is_label = matches_schema(label, _SERVER_LABEL)
-        name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
-        if complaint:
-            what = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(what))
-            continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
-        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
-        if unknown:
-            what = f"keys of {name} are not sent: {', '.join(unknown)}"
-            notes.append(_servers_error(what))
-    return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
-    )
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
 
 
-def _servers_error(what: str) -> str:
-    return (
-        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
-        "valves of this pipe; until then, chats go on without."
-    )
-
-
-def _secret_values(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
-
-
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
-    if not isinstance(row, Mapping):
-        return "it is not a JSON object"
-    if "server_label" not in fields:
-        return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not matches_schema(fields[key], form):
-            return f"its {key} is not {expected}"
-    if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
-    if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
-    if "connector_id" in fields and "authorization" not in fields:
-        return "a connector needs an authorization"
-    return None
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -10290,11 +10145,53 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows neither host nor valves: it gets frozen inputs and reports events.
+# The loop knows no host: it gets frozen inputs and reports events.
 # --------------------------------------------------------------------------------------
 
 
@@ -10527,10 +10424,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -10869,7 +10765,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 
@@ -11038,7 +10934,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 
@@ -11338,7 +11235,8 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
@@ -11362,9 +11260,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 
@@ -12108,7 +12005,7 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")
 
 
 # --------------------------------------------------------------------------------------
@@ -12202,9 +12099,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
@@ -12517,16 +12422,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12539,239 +12442,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -12900,7 +12570,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -13033,7 +12704,8 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
+    call_id = event.item["call_id"]
+    output = event.item["output"]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
@@ -13223,7 +12895,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
@@ -13297,7 +12969,7 @@ class HostedItems:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
+            card = HOSTED_CARDS.get(item_type(event.item))
             if card:
                 self._open[index] = card(self._shown)
         if index in self._open:
@@ -13329,9 +13001,9 @@ class _HostedItem:
         raise NotImplementedError
 
 
-_REFUSED = "The picture was not drawn: the safety system refused it."
-_FAILED = "The picture could not be drawn."
-_BROKE_OFF = "The answer broke off before the picture was finished."
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
 
 
 class _ImageHostItem(_HostedItem):
@@ -13340,7 +13012,7 @@ class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
-                yield status_chunk("Drawing a picture")
+                yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
@@ -13358,7 +13030,7 @@ class _ImageHostItem(_HostedItem):
         if notes:
             yield from self._note(notes[0])
         elif event.item.get("result"):
-            yield status_chunk("Picture drawn")
+            yield status_chunk("Image generated")
         else:
             yield from self._note(_failure(event.item))
 
@@ -13379,7 +13051,7 @@ def _failure(item: Item) -> str:
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
-_BROKEN_CODE = "The answer broke off before the code had run."
+_BROKEN_CODE = "The answer was interrupted before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
@@ -13491,19 +13163,85 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
 
 def _list_message(item: Item) -> str:
     """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
+    label = item.get("server_label")
+    tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 # --------------------------------------------------------------------------------------
@@ -13636,43 +13374,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -13798,8 +13499,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
+            yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
@@ -13813,6 +13513,17 @@ class NativeRenderer:
         if event.ending.is_failure:
             return self._notes > 0
         return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -13861,548 +13572,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.details_carrier
-#
-# Records carried by the `reasoning_details` of reasoning items.
-#
-# The host stores the details of a reasoning item and returns them with later requests for
-# the same model, but without their places in the message (docs/reference/open-webui.md,
-# "Reasoning details"). So each entry names its response and its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# The `signature` of a response's first entry holds for them all, because clients can send
-# entries of their own; earlier writers signed each entry. Of others only what cannot harm
-# is read (`storage.records`).
-#
-# A message is stored without its text if the shown text is the same. Texts get the names
-# of their records, so that the history is built in one way for all carriers.
-# --------------------------------------------------------------------------------------
-
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses in the details of a message of the host, in order."""
-    turns: dict[str, list[Item]] = {}
-    for entry in content_parts(details):
-        if isinstance(entry.get("index"), int):
-            turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
-
-
-def _is_entry(entry: Item) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
-        return False
-    kind = entry.get("type")
-    if kind == _TURN:
-        return True
-    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    return is_whole and "type" in as_mapping(entry.get("item"))
-
-
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
-    """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
-    if is_signed(head, sign, carried):
-        items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
-    origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append((item, shown))
-        elif safe:
-            used.append((safe, _length(shown) if shown else shown))
-    return used
-
-
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
-    """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
-    if entry["type"] == _REASONING:
-        item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
-
-
-def _length(shown: str | int) -> int:
-    return shown if isinstance(shown, int) else len(shown)
-
-
-def restore_from_details(
-    parts: Iterable[ChatPart], sign: Sign | None
-) -> tuple[list[ChatPart], dict[str, Record]]:
-    """Return a chat whose texts name the records in its details, and those by id.
-
-    Records without a text stand at the end of their run.
-    """
-    records: dict[str, Record] = {}
-    restored: list[ChatPart] = []
-    textless: list[AssistantText] = []
-    for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
-            continue
-        if isinstance(part, UserMessage):
-            restored += textless
-            textless = []
-        restored.append(part)
-    return [*restored, *textless], records
-
-
-def _name_records(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
-    texts = iter(_split_text(content if content.strip() else "", shown_texts))
-    for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
-            payload = []
-    for text in texts:
-        yield AssistantText(text)
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id."""
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
-    )
-
-
-def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    texts: list[str] = []
-    start = 0
-    for text in shown[:-1]:
-        length = _length(text)
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    rest = content[start:]
-    return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.images
-#
-# Pictures that an answer made, as they are stored and sent back.
-# --------------------------------------------------------------------------------------
-
-
-def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_image_call(event.item) or not files:
-        return event.item
-    stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
-        stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
-
-
-def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_image_call(item) and isinstance(item.get("stored"), str)
-
-
-def stored_image_ids(
-    parts: Iterable[ChatPart], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    if not file_ids:  # the texts need not be searched
-        return []
-    ulids: set[str] = set()
-    for part in parts:
-        if isinstance(part, AssistantText):
-            ulids.update(part.ulids)
-            ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
-
-
-def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.recorder
-#
-# Decides what of a run is recorded, and where its marker stands.
-#
-# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows. Then one record holds them, and its marker stands
-# at the beginning of that text, or behind commentary, which the record holds whole.
-# Reasoning that nothing followed is not stored, because the API would refuse it alone.
-#
-# In a chat without a row each finished response is put into the host's
-# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
-# "Reasoning details").
-# --------------------------------------------------------------------------------------
-
-
-Carrier = Literal["markers", "output", "details"]
-
-
-class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
-
-    model: str
-    message_id: str
-    origin: Origin
-    keeps_reasoning: bool
-    cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
-    carrier: Carrier = "markers"
-    sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
-
-
-class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
-
-    record: Record
-    output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
-
-
-class Recorder:
-    """Collects what is recorded of one message during its run."""
-
-    def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and time."""
-        self._scope = scope
-        self._new_record = new_record
-        self._pending: list[tuple[int, Item]] = []
-        self._messages: dict[int, Item] = {}
-        self._records: dict[int, Record] = {}
-        self._after_message = False
-        self._commentary: set[int] = set()
-        self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
-        if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
-        return [*self._collect(event), event]
-
-    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the records of an event, with their markers.
-
-        The record of a message comes with its first delta, and again, changed, with its
-        end if only the end shows what has to be stored. The record of commentary comes
-        with its end.
-        """
-        match event:
-            case ItemAdded() if is_commentary(event.item):
-                self._commentary.add(event.output_index)
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = event.item
-            case TextDelta() if event.output_index in self._messages:
-                item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item, event.kind)
-            case ItemDone() if event.output_index in self._commentary:
-                yield from self._add_commentary(event)
-            case ItemDone() if item_type(event.item) == "message":
-                self._messages.pop(event.output_index, None)
-                self._after_message = True
-                yield from self._amend(event)
-            case ItemDone():
-                self._wait(event.output_index, stored_item(event))
-            case RunDone():
-                yield from self._close(event)
-
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
-            name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
-
-    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
-        """Yield the records of the end: final commentary, and items without a text.
-
-        The chat shows the text of final commentary as the answer.
-        """
-        if self._last_commentary:
-            ended, record = self._last_commentary
-            if ended.item == closing_commentary(event.output):
-                shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
-        self._drop_trailing_reasoning()
-        if self._pending:
-            yield from self._with_marker(self._take_record(), None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
-
-    def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order.
-
-        The chat returns what a remote server said: its card has it.
-        """
-        if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
-
-    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
-        """Yield the record of a message that begins, if it needs one.
-
-        Without a phase the text itself is all there is to know of the message.
-        """
-        has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
-        if not self._pending and not is_marked and kind != "refusal":
-            return
-        if self._pending and not has_phase:
-            record = self._take_record()
-        else:
-            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            record = self._take_record(unshown)
-        self._records[index] = record
-        yield from self._with_marker(record, index)
-
-    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written.
-
-        The host strips texts. A marker would have to stand in front of this one.
-        """
-        record = self._records.pop(ended.output_index, None)
-        text = message_text(ended.item)
-        if record is None:
-            host_strips = text != text.strip()
-            can_record = self._scope.carrier == "output" and not self._pending
-            if not host_strips or not can_record:
-                return
-            record = self._take_record()
-        amended = _with_ended_message(record, ended, text)
-        if amended != record:
-            yield NewRecord(amended, ended.output_index)
-
-    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
-            self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
-
-    def _with_marker(
-        self, record: Record, index: int | None
-    ) -> Iterator[_RecorderEvent]:
-        yield NewRecord(record, index)
-        if self._scope.carrier == "markers":
-            yield Marker(format_marker(record.kind, record.ulid))
-
-    def _take_record(self, message: Item | None = None) -> Record:
-        """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
-        payload = [item for _, item in self._pending]
-        if message is not None:
-            payload.append(message)
-        self._pending = []
-        return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
-            payload=tuple(payload),
-            message_id=self._scope.message_id,
-            origin=self._scope.origin,
-        )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own behind others.
-    """
-    before = [item for item in record.payload if item_type(item) != "message"]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
-    shown = "" if ended.shown == text else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
-
-
-def _stored_message(item: Item) -> Item:
-    """Return a message as it is stored; its short form has no type."""
-    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -14555,16 +13724,14 @@ GONE_FILE = (
     "send it again."
 )
 _UNKNOWN_PICTURE = (
-    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
-    "does not move: convert it and send it again."
+    "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
+    "without animation: convert it and send it again."
 )
 _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = (
-    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
-)
+_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -14573,7 +13740,7 @@ _LONGEST_URL = 66_000_000
 _MAX_PICTURES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -14744,12 +13911,12 @@ def _with_readable_images(
 
     The host puts the attached pictures into a message in their order, without names.
     """
-    count = sum(bool(part.get("image_url")) for part in message.content)
-    if not count:
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != count:
-        names = [""] * count
+    if len(names) != len(images):
+        names = ["" for _ in images]
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -14771,13 +13938,13 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
         readable = _readable_url(url)
         problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
     if not readable:
-        return problem.format(name or "A picture")
+        return problem.format(name or "An image")
     return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
@@ -14843,7 +14010,7 @@ def _assign_images(
     """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
+        shares = [0 for _ in outputs]
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []
@@ -14864,6 +14031,82 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
                 kinds = [item_type(part) for part in content_parts(item.get("output"))]
                 counts[str(call_id)] = kinds.count("input_image")
     return counts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directive_words
+#
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# --------------------------------------------------------------------------------------
+
+
+DETAILED = """
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
+"""
+
+CONCISE = """
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
+"""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directives
+#
+# The wishes "Add Details" and "More Concise" for a new version of an answer.
+#
+# The page sends the words of its own language as a last user message, behind the old
+# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# "Around the user's message"). If the model has a verbosity, that is set instead. The
+# request then ends with the question and begins like the request of the old answer, so
+# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+# because the new one replaces it. A wish in a person's own words is left to the model.
+# --------------------------------------------------------------------------------------
+
+
+def words_digest(words: str) -> str:
+    """Return the key of the table for words of the page."""
+    return hex_digest(words.strip())[:6]
+
+
+def take_directive(
+    parts: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
+    """Return the chat up to its question, and the requested verbosity.
+
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish, as hosts do from 0.12 on.
+    """
+    users = user_messages(parts)
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+
+
+def _requested_verbosity(message: UserMessage) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(message_text(message.item))
+    if digest in DETAILED.split():
+        return "high"
+    if digest in CONCISE.split():
+        return "low"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -15189,79 +14432,794 @@ def _read_context(wire: Any) -> SentContext:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.input.directive_words
+# owui_chat.storage.details_carrier
 #
-# What Open WebUI's page says for two wishes, in each of its languages.
+# Records carried by the `reasoning_details` of reasoning items.
 #
-# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
 # --------------------------------------------------------------------------------------
 
 
-DETAILED = """
-03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
-29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
-5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
-830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
-aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
-eed41b f6374c f87c63 fa34f8
-"""
-
-CONCISE = """
-0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
-36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
-63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
-891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
-b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
-f7c9fe fd7fb4
-"""
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
 
 
-# --------------------------------------------------------------------------------------
-# owui_chat.input.directives
-#
-# The wishes "Add Details" and "More Concise" for a new version of an answer.
-#
-# The page sends the words of its own language as a last user message, behind the old
-# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
-# "Around the user's message"). If the model has a verbosity, that is set instead. The
-# request then ends with the question and begins like the request of the old answer, so
-# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-# because the new one replaces it. A wish in a person's own words is left to the model.
-# --------------------------------------------------------------------------------------
+class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
+    origin: Origin
+    notes: Mapping[str, Any]
 
 
-def words_digest(words: str) -> str:
-    """Return the key of the table for words of the page."""
-    return hex_digest(words.strip())[:6]
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
 
-
-def take_directive(
-    parts: Sequence[ChatPart], *, is_guided: bool
-) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity.
-
-    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish, as hosts do from 0.12 on.
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
     """
-    users = user_messages(parts)
-    if len(users) < 2:
-        return list(parts), ""
-    question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
-    is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
-        return list(parts), ""
-    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
+    turns: dict[str, list[Item]] = {}
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    kept = omit_shown_text(typed, shown)
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
+
+
+def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    return is_whole and "type" in as_mapping(entry.get("item"))
+
+
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
+    head = entries[0]
+    carried = entries[1:]
+    if is_signed(head, sign, carried):
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(notes))
+
+
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
+
+
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
+    item = entry["item"]
+    shown = entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
+
+
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
+            continue
+        if isinstance(part, UserMessage):
+            restored += textless
+            textless = []
+        restored.append(part)
+    return [*restored, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
+    for turn in turns:
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
+
+
+def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_image_call(event.item) or not files:
+        return event.item
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
+
+
+def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_image_call(item) and isinstance(item.get("stored"), str)
+
+
+def stored_image_ids(
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+
+
+def restore_images(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
+    return {
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        for ulid, record in records.items()
+    }
+
+
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
+    for item in payload:
+        if not is_stored_image(item):
+            yield item
+        elif item["stored"] in pictures:
+            yield {**item, "result": pictures[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
+
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
+
+
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
+
+    Whoever shows the answer writes the id of the message item that follows into it.
+    """
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
+    }
+
+
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
+
+
+def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for message in messages.values()
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
+    }
+
+
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
+        if message.get("role") == "user":
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
+    return runs
+
+
+def restore_from_outputs(
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
+) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
+    run: Sequence[object] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
+
+
+def _merge_output(
+    answer: Sequence[ChatPart], outputs: Sequence[object]
+) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
+    run = [item for output in outputs for item in content_parts(output)]
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
+
+
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
+    for item in run:
+        if is_call_output(item):
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif _host_text(item):
+            start, place = _find_text(answer, place, item)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
+
+
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, item: Item
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
+    text = _host_text(item)
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number += 1
+        offset = 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
+    if item.get("type") == CODE_CARD:
+        return None, place
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
+
+
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
+
+
+def _with_records(
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else end
+        if place:
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
+
+
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
+
+
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.recorder
+#
+# Decides what of a run is recorded, and where its marker stands.
+#
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows. Then one record holds them, and its marker stands
+# at the beginning of that text, or behind commentary, which the record holds whole.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+#
+# In a chat without a row each finished response is put into the host's
+# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+# "Reasoning details").
+# --------------------------------------------------------------------------------------
+
+
+Carrier = Literal["markers", "output", "details"]
+
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
+
+    model: str
+    message_id: str
+    origin: Origin
+    keeps_reasoning: bool
+    cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
+
+
+class NewRecord(NamedTuple):
+    """A record to write before the next events; it may replace one with the same id."""
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
+
+    def __init__(
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+    ) -> None:
+        """Take what gives a new record its id and time."""
+        self._scope = scope
+        self._new_record = new_record
+        self._pending: list[tuple[int, Item]] = []
+        self._messages: dict[int, Item] = {}
+        self._records: dict[int, Record] = {}
+        self._after_message = False
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
+
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the records of an event, with their markers.
+
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
+        """
+        match event:
+            case ItemAdded() if is_commentary(event.item):
+                self._commentary.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item, event.kind)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
+                self._after_message = True
+                yield from self._amend(event)
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
+            case RunDone():
+                yield from self._close(event)
+
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the details of a response at its end."""
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            yield TurnDetails(details)
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
+
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
+        """
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
+        self._drop_trailing_reasoning()
+        if self._pending:
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
+
+    def _wait(self, index: int, item: Item) -> None:
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
+
+    def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
+        if is_call(item):
+            return item.get("status") != "incomplete"
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
+            return self._scope.keeps_reasoning
+        return is_kept_hosted(item) or is_stored_image(item)
+
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
+
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
+        record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
+        if record is None:
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
+                return
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
+
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._take_record(_stored_message(ended.item))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[_RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
+
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
+        self._pending = []
+        return Record(
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
+        )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _stored_message(item: Item) -> Item:
+    """Return a message as it is stored; its short form has no type."""
+    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -15291,6 +15249,198 @@ class TimeoutSettings(BaseModel):
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
     )
+
+
+# --------------------------------------------------------------------------------------
+# shells.shell
+#
+# Which of the two shells speaks: their messages differ in nothing else.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+
+    @property
+    def valves(self) -> str:
+        """Where a valve is, as a part of a sentence."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# What administrators are told about valves, for pipe and agents.
+#
+# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
+# the name of its valve, which both shells share, and the place where a shell has it.
+# --------------------------------------------------------------------------------------
+
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "extra_headers": "EXTRA_HEADERS",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty for nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    valves = _join_names([_VALVES[name] for name in settings])
+    match fault.certainty:
+        case "certain":
+            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
+        case "likely":
+            return f"An administrator has to check {valves} in {shell.valves}."
+        case "possible":
+            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(sentence=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example))
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return who has to correct something, and where."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a sentence."""
+    *before, last = names
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+class EndpointValves(Protocol):
+    """What both shells let an administrator set about the server, but for secrets."""
+
+    BASE_URL: str
+    ORGANIZATION: str
+    PROJECT: str
+    COMPATIBILITY: Literal["auto", "openai", "strict"]
+    CA_BUNDLE: str
+    VERIFY_SSL: bool
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page})."
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: EndpointValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        strict=valves.COMPATIBILITY == "strict",
+        openai_compatible=valves.COMPATIBILITY == "openai",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_words
+#
+# Valves that hold a list of words.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD = 40
+"""Words in a message, and characters of one: an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
+    if not unknown:
+        return ""
+    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
+    return f"{valve} contains unknown names: {shown}. {advice}"
 
 
 # --------------------------------------------------------------------------------------
@@ -15352,7 +15502,1284 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.administration
+# shells.tool_valves
+#
+# The valves that say which tools may run, and for how long, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
+
+_Parsed = TypeVar("_Parsed")
+
+_MAX_QUOTED_ENTRY = 40
+"""Characters of an entry that a message repeats."""
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = (
+        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    message = valve_message(problem, shell, "`delete_*=ask`")
+    return [*asked, ("*", "ask")], message
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(
+    text: str, shell: Shell
+) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
+    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
+    return default, patterns, message
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Parsed | None]
+) -> tuple[list[tuple[str, _Parsed]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Parsed]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller_settings
+#
+# What callers may set beside their chat, by the words of `caller_may_set`.
+#
+# The words differ: the pipe closes what is the administrator's, the agents open what a
+# request needs. What administrators are told is the same.
+# --------------------------------------------------------------------------------------
+
+
+_SETTING = "caller_may_set"
+
+
+def unknown_permissions(
+    words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about words that permit nothing; empty if there are none."""
+    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+
+
+def left_out_line(
+    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
+) -> str:
+    """Return the line of the log about settings that a request may not have.
+
+    `left_out` has the text for each name. Empty if `is_new` knows them all of this
+    caller: a client sends the same settings again and again.
+    """
+    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
+    if not new:
+        return ""
+    return (
+        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
+        "says what a request may set)"
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.expert
+#
+# The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
+#
+# They are lower case, as keys of JSON objects are; the valves themselves are upper case.
+# docs/settings.md is generated from the descriptions.
+# --------------------------------------------------------------------------------------
+
+
+class ExpertSettings(TimeoutSettings):
+    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
+
+    total_timeout_seconds: float = Field(
+        default=0,
+        ge=0,
+        description="Time limit of an answer, excluding tools and approvals. 0: none.",
+    )
+    max_retries: int = Field(
+        default=2,
+        ge=0,
+        le=5,
+        description="How often a request that failed before any text is retried, "
+        "0 to 5.",
+    )
+    max_retry_wait_seconds: float = Field(
+        default=60,
+        ge=0,
+        description="Longest wait before a retry that a server may ask for. If it asks "
+        "for more, the error is shown.",
+    )
+    flex_falls_back: bool = Field(
+        default=False,
+        description="Answer at the standard tier, at twice the price, if the `flex` "
+        "tier has no capacity. Off: the answer ends with a message.",
+    )
+    caller_may_set: str = Field(
+        default="",
+        description="What requests may set although it is reserved for administrators, "
+        "separated by commas: parameters, types of OpenAI's tools, fields "
+        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
+        "requests only (docs/parameters.md).",
+    )
+    user_keys_get: Literal["nothing", "headers", "all"] = Field(
+        default="nothing",
+        description="What is sent along with a user's own key: `headers` sends "
+        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
+        "vector stores.",
+    )
+    fetch_models: bool = Field(
+        default=True,
+        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
+        "and for notices about models that will be shut down.",
+    )
+    stable_instructions: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="Keep the first instructions of a chat and send changes (a date, a "
+        "memory) with the next message, so that reasoning and the prompt cache stay "
+        "valid. `auto`: from gpt-5.6 on.",
+    )
+    strict_tool_calling: bool = Field(
+        default=False,
+        description="Have OpenAI enforce the schemas of tools that are simple enough.",
+    )
+    prompt_cache_diagnostics: bool = Field(
+        default=False,
+        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
+    )
+    entra_scope: str = Field(
+        default="",
+        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
+        "is used.",
+    )
+    audit_log: bool = Field(
+        default=False,
+        description="Log one JSON line for each request, success and error, without "
+        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
+        "same.",
+    )
+
+    def writes_audit_log(self) -> bool:
+        """Say whether the audit log is on, by setting or by environment."""
+        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        return self.audit_log or by_environment == "true"
+
+
+class WebSearchOptions(BaseModel):
+    """What WEB_SEARCH_OPTIONS can hold, by the API's names."""
+
+    model_config = ConfigDict(frozen=True)
+
+    search_context_size: Literal["low", "medium", "high"] = Field(
+        default="medium",
+        description="How much of the pages found the model reads; more is more "
+        "expensive.",
+    )
+    user_location: str | dict[str, str] = Field(
+        default="",
+        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
+        "CH, Europe/Zurich`), or an object of these.",
+    )
+    allowed_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="The only domains to search, with their subdomains; at most 100.",
+    )
+    blocked_domains: tuple[str, ...] = Field(
+        default=(),
+        max_length=100,
+        description="Domains to exclude; at most 100. Results have contained their "
+        "pages nevertheless.",
+    )
+    external_web_access: bool = Field(
+        default=True,
+        description="Whether pages are read live. Off: only from OpenAI's cache.",
+    )
+    return_token_budget: Literal["default", "unlimited"] = Field(
+        default="default",
+        description="How much text a search may return; `unlimited` is for long "
+        "research and is more expensive.",
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.log
+#
+# Lines in the server's log, without secrets; the newest of each run are kept in
+# memory.
+# --------------------------------------------------------------------------------------
+
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_KEPT_LINES = 2000
+_LONGEST_LINE = 4000
+
+
+class RunLog:
+    """The log of one run; can be used from other threads."""
+
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log."""
+        self.run_id = run_id
+        self._threshold = LOG_LEVELS[threshold]
+        self._secrets = tuple(secrets)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def hide(self, secret: str) -> None:
+        """Let one more text be in no line."""
+        self._secrets += (secret,)
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
+
+        Long text is cut: an exception of a tool may say anything.
+        """
+        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
+        with self._lock:
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write(level, f"{self.run_id} {one_line}")
+
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own valve."""
+        _write("INFO", redact(line, self._secrets))
+
+    def text(self) -> str:
+        """Return the newest lines, oldest first."""
+        with self._lock:
+            return "\n".join(self._lines)
+
+
+def _write(level: str, line: str) -> None:
+    """Hand `line` to the handlers of the server.
+
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
+    """
+    number = max(LOG_LEVELS[level], logging.INFO)
+    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.model_valves
+#
+# The valves that correct what is known about models, and their prices.
+# --------------------------------------------------------------------------------------
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_OVERRIDES_JSON; raises InvalidRequest.
+
+    An entry takes the facts of the model in `like`, or of its family, and replaces some
+    of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
+    """
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    """Return the model that an entry describes; raises InvalidRequest."""
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}", PIPE_SHELL)
+
+
+_MAX_PRICE = 1_000_000
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
+
+    Raises InvalidRequest.
+    """
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            PIPE_SHELL,
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.remote_servers
+#
+# Remote MCP servers, from REMOTE_MCP_SERVERS_JSON to tools of a request.
+#
+# A description that cannot be used leaves out only its server. No message quotes a
+# value, because any value may be a secret.
+# --------------------------------------------------------------------------------------
+
+
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
+
+
+def _is_address(value: object) -> bool:
+    one_word = isinstance(value, str) and value.split() == [value]
+    return one_word and url_parts(str(value)) is not None
+
+
+def _are_headers(value: object) -> bool:
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+
+
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "server_label": (
+        _SERVER_LABEL,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
+}
+"""The keys that are sent, each with its form and the words for valid values."""
+
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
+"""Keys whose values are never secret."""
+
+
+class RemoteServers(NamedTuple):
+    """The servers that can be offered, and messages for an administrator.
+
+    `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
+    """
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of the valve: a JSON list, or a single JSON object.
+
+    A number or nesting without an end is not JSON either.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:
+        what = "it is not JSON"
+        if isinstance(error, json.JSONDecodeError):
+            what += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    secrets: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = given_values(as_mapping(row))
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
+        label = fields.get("server_label")
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
+            what = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(what))
+            continue
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            what = f"keys of {name} are not sent: {', '.join(unknown)}"
+            notes.append(_servers_error(what))
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
+
+
+def _servers_error(what: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in "
+        f"{PIPE_SHELL.valves}; until then, chats go on without."
+    )
+
+
+def _secret_values(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [text for inner in value for text in _secret_values(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _server_error(
+    row: object, fields: JsonObject, before: Mapping[str, Item]
+) -> str | None:
+    if not isinstance(row, Mapping):
+        return "it is not a JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not matches_schema(fields[key], form):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.valves
+#
+# What an administrator can set, and what a user can.
+# --------------------------------------------------------------------------------------
+
+
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
+_Choice = Literal["inherit", "on", "off"]
+
+
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
+    """Return the field of a valve; the page shows `Default` instead of its default."""
+    return Field(
+        default=default,
+        description=f"{text} {_default_sentence(default)}",
+        json_schema_extra={"input": {"type": "password"}} if secret else None,
+        **limits,
+    )
+
+
+def _default_sentence(default: object) -> str:
+    """Return the last sentence of a description."""
+    if isinstance(default, bool):
+        return f"Default: {'on' if default else 'off'}."
+    return f"Default: `{default}`." if default != "" else "Default: empty."
+
+
+class Valves(BaseModel):
+    """Settings of the administrator, in the order of the page."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    # The first day
+    API_KEY: str = _valve(
+        "",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
+        secret=True,
+    )
+    BASE_URL: str = _valve(
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
+    )
+    MODEL_ID: str = _valve(
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
+    )
+    ENABLE_WEB_SEARCH: bool = _valve(
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
+    )
+    ENABLE_CODE_INTERPRETER: bool = _valve(
+        False,
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
+    )
+    ENABLE_IMAGE_GENERATION: bool = _valve(
+        False, "Let the model generate images; each is billed and stored."
+    )
+    USER_MAY_CHANGE: str = _valve(
+        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+        "log_level",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+    )
+    SHOW_COST: bool = _valve(
+        False,
+        "Show the cost of an answer in its last status line and in its usage: tokens "
+        "and web searches only.",
+    )
+
+    # Key and server
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
+    )
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
+    EXTRA_HEADERS: str = _valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
+        secret=True,
+    )
+    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+        "off",
+        "Whether users can, or must, set a key of their own, also for tasks. "
+        "Administrators can always use this pipe's key.",
+    )
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
+    )
+    PROXY: str = _valve(
+        "",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
+        secret=True,
+    )
+    CA_BUNDLE: str = _valve(
+        "",
+        "Path of a file with the certificates to trust. If empty, the system's are "
+        "used.",
+    )
+    VERIFY_SSL: bool = _valve(
+        True,
+        "Check the server's certificate. Turn this off for tests only: others on the "
+        "network can then read the key.",
+    )
+
+    # Models
+    MODEL_OVERRIDES_JSON: str = _valve(
+        "",
+        'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
+    )
+    TASK_MODEL: str = _valve(
+        "gpt-6-luna",
+        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
+        "still the default at a server other than OpenAI's, the chat's own model is "
+        "used.",
+    )
+    BACKGROUND_MODELS: str = _valve(
+        "",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention. Never used in `strict`.",
+    )
+    SERVICE_TIER: _Tier = _valve(
+        "auto",
+        "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
+        "to 6 times as much, if the model and the project have them.",
+    )
+    MAX_OUTPUT_TOKENS: int = _valve(
+        0,
+        "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        ge=0,
+    )
+    ENABLE_STREAM: bool = _valve(
+        True,
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
+    )
+    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+        "",
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
+
+    # OpenAI's tools
+    MAP_WEB_SEARCH: bool = _valve(
+        True,
+        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
+    )
+    WEB_SEARCH_OPTIONS: str = _valve(
+        "",
+        "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
+        "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
+        '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
+    )
+    IMAGE_GENERATION_OPTIONS: str = _valve(
+        '{"partial_images": 2}',
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
+    )
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
+        "auto",
+        "How closely the model looks at attached images, unless the request says "
+        "otherwise. `low` costs less.",
+    )
+    FILE_SEARCH_VECTOR_STORES: str = _valve(
+        "",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
+    )
+    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
+        "off",
+        "Attached files that are sent to the model whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI also sends "
+        "their text.",
+    )
+    REMOTE_MCP_SERVERS_JSON: str = _valve(
+        "",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
+        secret=True,
+    )
+
+    # Open WebUI's tools
+    TOOL_APPROVAL: str = _valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
+    )
+    TOOL_TIMEOUTS: str = _valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = _valve(
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        ge=1000,
+    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
+    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+        10,
+        "Maximum number of rounds of tool calls before the model has to answer.",
+        ge=1,
+    )
+    MAX_TOOL_CALLS: int = _valve(
+        100, "Maximum number of tool calls in one answer.", ge=1
+    )
+    AUTO_NATIVE_TOOLS: bool = _valve(
+        False,
+        "Switch models whose Function Calling is set to Legacy to Native.",
+    )
+
+    # Reasoning and history
+    REASONING_SUMMARY: _Summary = _valve(
+        "auto",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
+    )
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
+        "conversation",
+        "How long the model gets its encrypted reasoning back: not at all, within one "
+        "answer, or in the whole conversation (stored in the chat).",
+    )
+    PERSIST_TOOL_RESULTS: bool = _valve(
+        True,
+        "Send tool calls and results again in later turns. If off, neither they nor "
+        "the reasoning before them are sent.",
+    )
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
+        "each answer, `markers` under the pipe's own keys, with lines in the text that "
+        "copies of answers contain. Both are always read.",
+    )
+    STORE_ENCRYPTION_KEY: str = _valve(
+        "",
+        "A long random text that protects hidden chat data. If you change it, older "
+        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "used.",
+        secret=True,
+    )
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
+        "chat",
+        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
+        "or `off`, as OpenAI decides. Only a hash is sent.",
+    )
+    TRUNCATION: Literal["disabled", "auto"] = _valve(
+        "disabled",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
+    )
+    COMPACTION_TOKENS: int = _valve(
+        0,
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
+        ge=0,
+    )
+
+    # Log and the rest
+    LOG_LEVEL: _LogLevel = _valve(
+        "INFO",
+        "Lowest level in the server's log, which contains no key and no chat text.",
+    )
+    EXPERT_JSON: str = _valve(
+        "",
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        "audit log (docs/settings.md lists them): "
+        '`{"max_retries": 3}`.',
+    )
+
+    @field_validator("PROMPT_CACHE_KEY", mode="before")
+    @classmethod
+    def _rename_cache_keys(cls, value: object) -> object:
+        """Read stored words of earlier pipes of this name: both stood for the user."""
+        return "user" if value in ("id", "email") else value
+
+    def effective_key(self) -> str:
+        """Return the key to use; empty if there is none.
+
+        As the default of the field, that of the environment would stand in the schema
+        of the page.
+        """
+        return self.API_KEY.strip() or environment_key()
+
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is stored in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is sent again between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
+
+
+class UserValves(BaseModel):
+    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
+
+    REASONING_EFFORT: Literal[
+        "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = _valve(
+        "inherit",
+        "How long a model thinks. `max` is the highest effort that it has; any other "
+        "effort that it lacks is not sent.",
+    )
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
+    )
+    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
+        "inherit", "How long answers are."
+    )
+    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
+    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
+    )
+    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit",
+        "Log level of your chats; it can be more detailed than the administrator's, "
+        "never less.",
+    )
+    API_KEY: str = _valve(
+        "",
+        "Your own key for OpenAI, if allowed. It pays for your chats.",
+        secret=True,
+        max_length=2000,
+    )
+    SHOW_LOG_ON_ERROR: bool = _valve(
+        False, "For administrators: show the log of a failed answer as a source."
+    )
+
+
+class ToolSetting(NamedTuple):
+    """What offers a kind of OpenAI's tools."""
+
+    valve: str
+    """The administrator's: a switch, or what the tool works with."""
+    user_valve: str = ""
+    """The user's own switch; empty if there is none."""
+    replaced: tuple[str, ...] = ()
+    """Open WebUI's own tools for the same purpose."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the administrator's valve says nothing but on or off."""
+        return bool(self.user_valve)
+
+
+TOOL_SETTINGS: Mapping[str, ToolSetting] = {
+    "web_search": ToolSetting(
+        "ENABLE_WEB_SEARCH", "WEB_SEARCH", ("search_web", "fetch_url")
+    ),
+    "file_search": ToolSetting("FILE_SEARCH_VECTOR_STORES"),
+    "mcp": ToolSetting("REMOTE_MCP_SERVERS_JSON"),
+    "code_interpreter": ToolSetting(
+        "ENABLE_CODE_INTERPRETER", "CODE_INTERPRETER", ("execute_code",)
+    ),
+    "image_generation": ToolSetting(
+        "ENABLE_IMAGE_GENERATION",
+        "IMAGE_GENERATION",
+        ("generate_image", "edit_image"),
+    ),
+}
+"""By the kinds of tools that are offered (openai_responses/tool_kinds.py)."""
+
+TOOL_SWITCHES: Mapping[str, str] = {
+    kind: setting.user_valve
+    for kind, setting in TOOL_SETTINGS.items()
+    if setting.is_switch
+}
+"""The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.config
+#
+# What the valves come to for one call: they are read once, into a `Config`.
+#
+# The switches of the composer come from the companion filter, in
+# `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
+# `thinking` (an effort).
+# --------------------------------------------------------------------------------------
+
+
+_Read = TypeVar("_Read")
+
+
+class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
+
+    valves: Valves
+    expert: ExpertSettings
+    """What EXPERT_JSON says."""
+    secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
+    problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
+
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    """An error is raised only where a model is resolved."""
+    remote: RemoteServers
+    approval_rules: ApprovalRules
+    tool_seconds: float
+    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
+    tool_timeouts: Sequence[tuple[str, float]]
+    """Seconds by patterns of names."""
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    """The administrator's own, if they can be read."""
+
+    effort: str | None
+    summary: str
+    verbosity: str | None
+    service_tier: str
+    tool_kinds: frozenset[str]
+    """The kinds of OpenAI's tools to offer."""
+    replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
+    shows_cost: bool
+    shows_log: bool
+    log_level: str
+    refused: Sequence[str]
+    """Settings that the user chose and may not change."""
+    token: str = ""
+    """Of Microsoft Entra ID, if the administrator wants one."""
+    identity: Mapping[str, str] = MappingProxyType({})
+    """Headers that tell the server who asks."""
+
+
+def read_config(
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
+) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    A user's lines of the log cannot be hidden from the administrator.
+    """
+    host = metadata or {}
+    person = user or {}
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
+    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    expert, expert_errors = read_json_valve(
+        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
+    )
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
+    switches = as_mapping(host.get("features"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
+    tool_kinds = _offered_kinds(own, allowed, is_mapped)
+    return Config(
+        valves=allowed,
+        expert=expert,
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
+        own_key=own_key,
+        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=rules,
+        tool_seconds=seconds,
+        tool_timeouts=timeouts,
+        prices=prices,
+        effort=_choice(own.REASONING_EFFORT, None),
+        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choice(own.VERBOSITY, None),
+        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
+        tool_kinds=tool_kinds,
+        replaces_search=is_mapped and "web_search" in tool_kinds,
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
+        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
+    )
+
+
+_EXPERT_VALVE = "EXPERT_JSON"
+
+
+def read_expert_settings(valves: Valves) -> ExpertSettings:
+    """Return what EXPERT_JSON says, outside of a call."""
+    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    return expert
+
+
+def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
+    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
+    return connection_secrets(values, valves.PROXY, *keys, *others)
+
+
+def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
+    try:
+        return read(text)
+    except InvalidRequest as error:
+        return error
+
+
+def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+    """Return the kinds of OpenAI's tools that valves and user want.
+
+    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    """
+    offered = set[str]()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(getattr(valves, setting.valve))
+        if kind == "web_search":
+            is_on = is_on or is_mapped
+        if setting.is_switch:
+            is_on = _choice(getattr(own, setting.user_valve), is_on)
+        if is_on:
+            offered.add(kind)
+    return frozenset(offered)
+
+
+def _choice(own: str, default: Any) -> Any:
+    """Return what a user chose, or the default for `inherit`."""
+    return {"inherit": default, "on": True, "off": False}.get(own, own)
+
+
+_FILTER_KEY = "openai_responses"
+_FILTER_VERSION = 1
+
+_OTHER_FILTER_VERSION = (
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
+)
+
+_CHOICES: Mapping[str, str] = {
+    "effort": "REASONING_EFFORT",
+    "summary": "REASONING_SUMMARY",
+    "verbosity": "VERBOSITY",
+    **TOOL_SWITCHES,
+    "service_tier": "SERVICE_TIER",
+    "show_cost": "SHOW_COST",
+    "log_level": "LOG_LEVEL",
+}
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
+
+
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    """Return a user's settings with the composer's switches, and what is wrong."""
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
+    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
+    if given.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(given["thinking"])
+    return user.model_copy(update=changed), ""
+
+
+def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that they may not change."""
+    words = _permitted_words(valves)
+    if is_admin or "all" in words:
+        return user
+    fields = UserValves.model_fields
+    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
+    return user.model_copy(update=reset)
+
+
+def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return lost
+
+
+def _permission_error(valves: Valves) -> str:
+    known = (*_CHOICES, "all", "nothing")
+    advice = f"Choose from {', '.join(known)}."
+    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
+
+
+def _permitted_words(valves: Valves) -> set[str]:
+    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
+
+
+def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
+    """Return the valves without what a user's own key does not get."""
+    names = ["ORGANIZATION", "PROJECT"]
+    if user_keys_get != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if user_keys_get == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
+
+OWN_KEY_PLACE = (
+    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "Controls > Valves."
+)
+_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
+
+
+def build_endpoint(
+    valves: Valves, own_key: str = "", *, is_admin: bool = True
+) -> Endpoint:
+    """Return where requests go, with a user's own key if there is one.
+
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
+    """
+    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
+        raise InvalidRequest(_NO_OWN_KEY)
+    key = own_key or valves.effective_key()
+    takes_token = valves.AUTH == "entra_id" and not own_key
+    if not key and not takes_token:
+        raise missing_key_error(PIPE_SHELL)
+    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
+    billed = _BILLED_HEADERS if own_key else ()
+    return endpoint_of_valves(
+        valves,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
+        proxy=valves.PROXY.strip(),
+        headers={k: v for k, v in headers.items() if k.lower() not in billed},
+    )
+
+
+_MAX_REASONS = 50
+_MAX_REASON = 64
+"""Reasons, and characters of one: a server writes them."""
+
+
+class AccountCapabilities(RecentTexts):
+    """What the last day showed of each key and model, and what was told."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.repairs = RepairMemory(now)
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
+
+
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
+
+
+def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
+    """Return the limits of a run."""
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
+    return Limits(
+        timeouts=Timeouts(
+            connect=expert.connect_timeout_seconds,
+            first_event=max(expert.first_event_timeout_seconds, least),
+            idle=max(expert.idle_timeout_seconds, least),
+            total=expert.total_timeout_seconds,
+        ),
+        retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
+        flex_falls_back=expert.flex_falls_back,
+    )
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.administration
 #
 # What the pipe asks of the filter for administrators.
 #
@@ -15455,843 +16882,27 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.expert
+# owui_manifold.host.context
 #
-# The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
-#
-# They are lower case, as keys of JSON objects are; the valves themselves are upper case.
-# docs/settings.md is generated from the descriptions.
+# What Open WebUI passes to a call beside the chat.
 # --------------------------------------------------------------------------------------
 
 
-class ExpertSettings(TimeoutSettings):
-    """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
-
-    total_timeout_seconds: float = Field(
-        default=0,
-        ge=0,
-        description="Time limit of an answer, excluding tools and approvals. 0: none.",
-    )
-    max_retries: int = Field(
-        default=2,
-        ge=0,
-        le=5,
-        description="How often a request that failed before any text is sent again, "
-        "0 to 5.",
-    )
-    max_retry_wait_seconds: float = Field(
-        default=60,
-        ge=0,
-        description="Longest wait that a server may ask for before a retry. If it asks "
-        "for more, the error is shown.",
-    )
-    flex_falls_back: bool = Field(
-        default=False,
-        description="Answer at the standard tier, at twice the price, where the `flex` "
-        "tier has no capacity. Off: the answer ends with a message.",
-    )
-    caller_may_set: str = Field(
-        default="",
-        description="What requests may set that is the administrator's, separated by "
-        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
-        "`admin:service_tier` for administrators alone (docs/parameters.md).",
-    )
-    user_keys_get: Literal["nothing", "headers", "all"] = Field(
-        default="nothing",
-        description="What goes out with a user's own key: `headers` sends "
-        "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
-        "vector stores.",
-    )
-    fetch_models: bool = Field(
-        default=True,
-        description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices of models that end.",
-    )
-    stable_instructions: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="Keep the first instructions of a chat and send changes (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid. `auto`: from gpt-5.6 on.",
-    )
-    strict_tool_calling: bool = Field(
-        default=False,
-        description="Have OpenAI enforce the schemas of tools where they are simple.",
-    )
-    prompt_cache_diagnostics: bool = Field(
-        default=False,
-        description="Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
-    )
-    entra_scope: str = Field(
-        default="",
-        description="Scope of Microsoft Entra ID tokens. If empty, Azure's own scope "
-        "is used.",
-    )
-    audit_log: bool = Field(
-        default=False,
-        description="Log one JSON line for each request, success and error, without "
-        "text of the chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the "
-        "same.",
-    )
-
-    def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by setting or by environment."""
-        by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-        return self.audit_log or by_environment == "true"
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-class WebSearchOptions(BaseModel):
-    """What WEB_SEARCH_OPTIONS can hold, by the API's names."""
+class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
 
-    model_config = ConfigDict(frozen=True)
-
-    search_context_size: Literal["low", "medium", "high"] = Field(
-        default="medium",
-        description="How much of the pages found the model reads; more costs more.",
-    )
-    user_location: str | dict[str, str] = Field(
-        default="",
-        description="Where people are: `city, region, country, timezone` (`Bern, BE, "
-        "CH, Europe/Zurich`), or an object of these.",
-    )
-    allowed_domains: tuple[str, ...] = Field(
-        default=(),
-        max_length=100,
-        description="The only domains to search, with their subdomains; 100 at most.",
-    )
-    blocked_domains: tuple[str, ...] = Field(
-        default=(),
-        max_length=100,
-        description="Domains to leave out; 100 at most. Pages of them were seen in "
-        "results all the same.",
-    )
-    external_web_access: bool = Field(
-        default=True,
-        description="Whether pages are read live. Off: from OpenAI's cache alone.",
-    )
-    return_token_budget: Literal["default", "unlimited"] = Field(
-        default="default",
-        description="How much text a search may return; `unlimited` is for long "
-        "research and costs more.",
-    )
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: Any
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.log
-#
-# Lines in the server's log, without secrets; the newest of each run are kept in
-# memory.
-# --------------------------------------------------------------------------------------
-
-
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_KEPT_LINES = 2000
-_LONGEST_LINE = 4000
-
-
-class RunLog:
-    """The log of one run; can be used from other threads."""
-
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
-        self.run_id = run_id
-        self._threshold = LOG_LEVELS[threshold]
-        self._secrets = tuple(secrets)
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def hide(self, secret: str) -> None:
-        """Let one more text be in no line."""
-        self._secrets += (secret,)
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-
-        Long text is cut: an exception of a tool may say anything.
-        """
-        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
-        if LOG_LEVELS[level] >= self._threshold:
-            _write(level, f"{self.run_id} {one_line}")
-
-    def warn(self, text: str) -> None:
-        """Write what somebody has to look at."""
-        self.line("WARNING", text)
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write("INFO", redact(line, self._secrets))
-
-    def text(self) -> str:
-        """Return the newest lines, oldest first."""
-        with self._lock:
-            return "\n".join(self._lines)
-
-
-def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
-    """
-    number = max(LOG_LEVELS[level], logging.INFO)
-    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.valves
-#
-# What an administrator can set, and what a user can.
-# --------------------------------------------------------------------------------------
-
-
-_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
-_Summary = Literal["auto", "concise", "detailed", "disabled"]
-_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
-_Choice = Literal["inherit", "on", "off"]
-
-
-def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
-    return Field(
-        default=default,
-        description=f"{text} {_default_sentence(default)}",
-        json_schema_extra={"input": {"type": "password"}} if secret else None,
-        **limits,
-    )
-
-
-def _default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
-    if isinstance(default, bool):
-        return f"Default: {'on' if default else 'off'}."
-    return f"Default: `{default}`." if default != "" else "Default: empty."
-
-
-class Valves(BaseModel):
-    """Settings of the administrator, in the order of the page."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    # The first day
-    API_KEY: str = _valve(
-        "",
-        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
-        "used.",
-        secret=True,
-    )
-    BASE_URL: str = _valve(
-        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
-    )
-    MODEL_ID: str = _valve(
-        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
-    )
-    ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Searches are billed."
-    )
-    ENABLE_CODE_INTERPRETER: bool = _valve(
-        False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
-    )
-    ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model draw pictures; each is billed and stored."
-    )
-    USER_MAY_CHANGE: str = _valve(
-        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
-        "log_level",
-        "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
-    )
-    SHOW_COST: bool = _valve(
-        False,
-        "Show the cost of an answer in its last status line and usage: tokens and web "
-        "searches only.",
-    )
-
-    # Key and server
-    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
-        "key",
-        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
-    )
-    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
-    PROJECT: str = _valve("", "Project to bill, if the key has several.")
-    EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
-        secret=True,
-    )
-    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
-        "off",
-        "Whether users can, or must, set a key of their own, also for tasks. "
-        "Administrators can always use the key of this pipe.",
-    )
-    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
-        "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the server "
-        "rejects. `strict` sends only what every server supports.",
-    )
-    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
-        "auto",
-        "Send Open WebUI's headers about the user, if its "
-        "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
-    )
-    PROXY: str = _valve(
-        "",
-        "Address of an HTTP proxy, also with user and password. If empty, HTTPS_PROXY "
-        "and NO_PROXY of the environment are used.",
-        secret=True,
-    )
-    CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file of certificates to trust. If empty, those of the system are "
-        "used.",
-    )
-    VERIFY_SSL: bool = _valve(
-        True,
-        "Check the server's certificate. Turn it off for tests only: others on the "
-        "network can then read the key.",
-    )
-
-    # Models
-    MODEL_OVERRIDES_JSON: str = _valve(
-        "",
-        'Corrections to what is known about models: `{"my-deployment": {"like": '
-        '"gpt-5.2", "name": "Our GPT"}}`.',
-    )
-    TASK_MODEL: str = _valve(
-        "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If empty, or "
-        "unchanged at another server than OpenAI's, the chat's own model is used.",
-    )
-    BACKGROUND_MODELS: str = _valve(
-        "",
-        "Models whose answers survive a broken connection: names or patterns "
-        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
-        "30 days, which breaks zero data retention. Never used in `strict`.",
-    )
-    SERVICE_TIER: _Tier = _valve(
-        "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
-        "to 6 times, if model and project have them.",
-    )
-    MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, with reasoning. 0: the model's own limit.", ge=0
-    )
-    ENABLE_STREAM: bool = _valve(
-        True,
-        "Stream answers. Turn it off for servers or organizations that may not stream.",
-    )
-    CUSTOM_MODEL_PRICING_JSON: str = _valve(
-        "",
-        'US dollars per million tokens, instead of known prices: `{"my-model": '
-        '{"input": 2, "cached": 0.5, "output": 8}}`.',
-    )
-
-    # OpenAI's tools
-    MAP_WEB_SEARCH: bool = _valve(
-        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
-    )
-    WEB_SEARCH_OPTIONS: str = _valve(
-        "",
-        "A JSON object: `search_context_size`, `user_location`, `allowed_domains`, "
-        "`blocked_domains`, `external_web_access`, `return_token_budget`. Example: "
-        '`{"allowed_domains": ["who.int"], "user_location": {"country": "CH"}}`.',
-    )
-    IMAGE_GENERATION_OPTIONS: str = _valve(
-        '{"partial_images": 2}',
-        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
-        "`partial_images` (previews, 0 to 3).",
-    )
-    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
-        "auto",
-        "How closely the model looks at attached pictures, unless the request says it. "
-        "`low` costs less.",
-    )
-    FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Up to two vector stores: `vs_1, vs_2`."
-    )
-    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
-        "off",
-        "Attached files that the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI sends their "
-        "text again.",
-    )
-    REMOTE_MCP_SERVERS_JSON: str = _valve(
-        "",
-        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
-        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
-        "`require_approval` (users are asked unless it is `never`), "
-        "`server_description`.",
-        secret=True,
-    )
-
-    # Open WebUI's tools
-    TOOL_APPROVAL: str = _valve(
-        "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies to a tool's "
-        "name in the chat and to its own, without a server's id.",
-    )
-    TOOL_TIMEOUTS: str = _valve(
-        "default: 120",
-        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
-        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and pictures have one hour.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
-    )
-    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
-    MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls before the model has to answer.", ge=1
-    )
-    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
-    AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Change Function Calling of models from Legacy to Native."
-    )
-
-    # Reasoning and history
-    REASONING_SUMMARY: _Summary = _valve(
-        "auto",
-        "OpenAI gives summaries to verified organizations only; otherwise choose "
-        "`disabled`.",
-    )
-    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
-        "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
-        "or in the whole conversation (stored in the chat).",
-    )
-    PERSIST_TOOL_RESULTS: bool = _valve(
-        True,
-        "Send tool calls and results again in later turns. If off, neither they nor "
-        "the reasoning before them are sent.",
-    )
-    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
-        "output",
-        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under keys of its own, with lines that copies of "
-        "answers show. Both are read.",
-    )
-    STORE_ENCRYPTION_KEY: str = _valve(
-        "",
-        "A long random text that protects hidden chat data. After a change, older "
-        "chats are read only in part. If empty, the server's WEBUI_SECRET_KEY is used.",
-        secret=True,
-    )
-    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
-        "chat",
-        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
-    )
-    TRUNCATION: Literal["disabled", "auto"] = _valve(
-        "disabled",
-        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
-        "the prompt cache; `disabled` shows an error.",
-    )
-    COMPACTION_TOKENS: int = _valve(
-        0,
-        "Let OpenAI compact a chat whose input has more tokens. 0: never. Not "
-        "available at Azure.",
-        ge=0,
-    )
-
-    # Log and the rest
-    LOG_LEVEL: _LogLevel = _valve(
-        "INFO", "Lowest level in the server's log, which holds no key or chat text."
-    )
-    EXPERT_JSON: str = _valve(
-        "",
-        "A JSON object of settings that hardly any server needs, such as timeouts, "
-        "retries and the audit log (docs/settings.md lists them): "
-        '`{"max_retries": 3}`.',
-    )
-
-    @field_validator("PROMPT_CACHE_KEY", mode="before")
-    @classmethod
-    def _rename_cache_keys(cls, value: object) -> object:
-        """Read stored words of earlier pipes of this name: both stood for the user."""
-        return "user" if value in ("id", "email") else value
-
-    def effective_key(self) -> str:
-        """Return the key to use; empty if there is none.
-
-        As the default of the field, that of the environment would stand in the schema
-        of the page.
-        """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
-
-    def remembers_reasoning(self) -> bool:
-        """Say whether reasoning is stored in the chat, for later turns."""
-        return self.PERSIST_REASONING_TOKENS == "conversation"
-
-    def carries_reasoning(self) -> bool:
-        """Say whether reasoning is sent again between the tool rounds of an answer."""
-        return self.PERSIST_REASONING_TOKENS != "disabled"
-
-
-class UserValves(BaseModel):
-    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
-
-    REASONING_EFFORT: Literal[
-        "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = _valve(
-        "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that "
-        "it lacks is not sent.",
-    )
-    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
-        "inherit", "Show a summary of the reasoning."
-    )
-    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
-        "inherit", "How long answers are."
-    )
-    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
-    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
-    )
-    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
-        "inherit",
-        "What the server's log says about your chats: more than the administrator "
-        "chose, never less.",
-    )
-    API_KEY: str = _valve(
-        "",
-        "Your own key for OpenAI, if allowed. It pays for your chats.",
-        secret=True,
-        max_length=2000,
-    )
-    SHOW_LOG_ON_ERROR: bool = _valve(
-        False, "For administrators: show the log of a failed answer as a source."
-    )
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.config
-#
-# What the valves come to for one call: they are read once, into a `Config`.
-#
-# The switches of the composer come from the companion filter, in
-# `__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
-# (true), `thinking` (an effort).
-# --------------------------------------------------------------------------------------
-
-
-_Read = TypeVar("_Read")
-
-
-class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
-
-    valves: Valves
-    expert: ExpertSettings
-    """What EXPERT_JSON says."""
-    secrets: tuple[str, ...]
-    """Texts that must appear in no log and no chat."""
-    problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
-
-    own_key: str
-    """The user's own API key, if the administrator permits one."""
-    overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
-    remote: RemoteServers
-    approval_rules: ApprovalRules
-    tool_seconds: float
-    """The time limit of a tool call that no pattern of TOOL_TIMEOUTS fits."""
-    tool_timeouts: Sequence[tuple[str, float]]
-    """Seconds by patterns of names."""
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    """The administrator's own, if they can be read."""
-
-    effort: str | None
-    summary: str
-    verbosity: str | None
-    service_tier: str
-    web_search: bool
-    replaces_search: bool
-    """Whether the page's switch means OpenAI's search instead of the host's."""
-    code_interpreter: bool
-    image_generation: bool
-    shows_cost: bool
-    shows_log: bool
-    log_level: str
-    refused: Sequence[str]
-    """Settings that the user chose and may not change."""
-    token: str = ""
-    """Of Microsoft Entra ID, if the administrator wants one."""
-    identity: Mapping[str, str] = MappingProxyType({})
-    """Headers that tell the server who asks."""
-
-
-def read_config(
-    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
-) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`.
-
-    A user's lines of the log cannot be hidden from the administrator.
-    """
-    host = metadata or {}
-    person = user or {}
-    is_admin = person.get("role") == "admin"
-    stored = person.get("valves")
-    given = stored if isinstance(stored, UserValves) else UserValves()
-    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
-    own = _allowed_choices(wanted, valves, is_admin)
-    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
-    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
-    allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
-    switches = as_mapping(host.get("features"))
-    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
-    return Config(
-        valves=allowed,
-        expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (*problems, price_error, *expert_errors))),
-        own_key=own_key,
-        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
-        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules,
-        tool_seconds=seconds,
-        tool_timeouts=timeouts,
-        prices=prices,
-        effort=_choice(own.REASONING_EFFORT, None),
-        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_choice(own.VERBOSITY, None),
-        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=searches,
-        replaces_search=searches and is_mapped,
-        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
-        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
-        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
-        refused=_refused_choices(wanted, own, valves),
-    )
-
-
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
-def read_expert_settings(valves: Valves) -> ExpertSettings:
-    """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
-    return expert
-
-
-def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
-    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
-    return connection_secrets(values, valves.PROXY, *keys, *others)
-
-
-def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
-    try:
-        return read(text)
-    except InvalidRequest as error:
-        return error
-
-
-def _choice(own: str, default: Any) -> Any:
-    """Return what a user chose, or the default for `inherit`."""
-    return {"inherit": default, "on": True, "off": False}.get(own, own)
-
-
-_FILTER_KEY = "openai_responses"
-_FILTER_VERSION = 1
-_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
-
-_OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
-)
-
-_CHOICES: Mapping[str, str] = {
-    "effort": "REASONING_EFFORT",
-    "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
-}
-"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
-
-
-def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
-    """Return a user's settings with the composer's switches, and what is wrong."""
-    if not isinstance(given, Mapping):
-        return user, ""
-    if given.get("version") != _FILTER_VERSION:
-        return user, _OTHER_FILTER_VERSION
-    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
-    if given.get("thinking") in REASONING_EFFORTS:
-        changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed), ""
-
-
-def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that they may not change."""
-    words = _permitted_words(valves)
-    if is_admin or "all" in words:
-        return user
-    fields = UserValves.model_fields
-    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
-    return user.model_copy(update=reset)
-
-
-def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
-    names = _CHOICES.values()
-    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
-    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
-        lost.append("API_KEY")
-    return lost
-
-
-def _permission_error(valves: Valves) -> str:
-    known = (*_CHOICES, "all", "nothing")
-    advice = f"Choose from {', '.join(known)}."
-    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
-
-
-def _permitted_words(valves: Valves) -> set[str]:
-    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
-
-
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
-    """Return the valves without what a user's own key does not get."""
-    names = ["ORGANIZATION", "PROJECT"]
-    if user_keys_get != "all":
-        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
-    if user_keys_get == "nothing":
-        names.append("EXTRA_HEADERS")
-    return valves.model_copy(update=dict.fromkeys(names, ""))
-
-
-OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
-    "Controls > Valves."
-)
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
-_NO_KEY = (
-    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
-    "of this pipe (Admin Panel > Functions > the gear beside it)."
-)
-_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
-
-
-def build_endpoint(
-    valves: Valves, own_key: str = "", *, is_admin: bool = True
-) -> Endpoint:
-    """Return where requests go, with a user's own key if there is one.
-
-    Headers that name an account are not sent with that key. Raises InvalidRequest for
-    unusable valves.
-    """
-    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
-        raise InvalidRequest(_NO_OWN_KEY)
-    key = own_key or valves.effective_key()
-    takes_token = valves.AUTH == "entra_id" and not own_key
-    if not key and not takes_token:
-        raise InvalidRequest(_NO_KEY)
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}')
-    billed = _BILLED_HEADERS if own_key else ()
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key="" if takes_token else key,
-        token=key if valves.AUTH == "bearer" else "",
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=valves.PROXY.strip(),
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
-    )
-
-
-_MAX_REASONS = 50
-_MAX_REASON = 64
-"""Reasons, and characters of one: a server writes them."""
-
-
-class AccountCapabilities(RecentTexts):
-    """What the last day showed of each key and model, and what was told."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
-        super().__init__(now)
-        self.shutdown_dates: Mapping[str, str] = {}
-        self.repairs = RepairMemory(now)
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
-
-
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
-def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
-    """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
-    return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
-        retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
-        flex_falls_back=expert.flex_falls_back,
-    )
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.threads
+# owui_manifold.host.threads
 #
 # Threads of each user, for tools that are not coroutines.
 #
@@ -16339,23 +16950,10 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.context
+# owui_manifold.call.context
 #
 # One call of the pipe: who asks, and what the host passes.
 # --------------------------------------------------------------------------------------
-
-
-EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
-
-    tools: Mapping[str, JsonObject]
-    request: Any
-    metadata: JsonObject
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
@@ -16508,7 +17106,7 @@ class PipeCall(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host
+# owui_manifold.host.open_webui
 #
 # The only module that uses `open_webui`.
 #
@@ -16801,7 +17399,228 @@ def _host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.files
+# owui_manifold.call.callers
+#
+# What a caller may set; the rest is the administrator's (docs/parameters.md).
+#
+# A body holds side by side what a client sent, what a user chose on the page, what
+# filters added and what is stored with the model.
+# --------------------------------------------------------------------------------------
+
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+"""Fields that are closed in every tool: the API may get to know one in another kind."""
+
+
+def _tool_words() -> Iterator[str]:
+    """Yield the words that open tools: their types, and fields of these."""
+    for kind in TOOL_KINDS.values():
+        for name in kind.types:
+            yield name
+            for field in kind.closed_fields:
+                yield f"{name}.{field}"
+
+
+_KNOWN_WORDS = {
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ACCOUNT_KEYS,
+    *_tool_words(),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest, {})
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
+    who = f"user {caller.user_id}"
+    line = left_out_line(who, shown, call.capabilities.first_time)
+    if line:
+        call.log.warn(line)
+    return call._replace(body=body)
+
+
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_permissions(words, _KNOWN_WORDS, advice)
+
+
+def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        given = body.get(name)
+        if isinstance(given, list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
+    fields = as_mapping(tool)
+    kind = str(fields.get("type", "function"))
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.models
+#
+# The models that the pipe lists.
+#
+# Every page load lists the models, so the list is answered from memory. The models of a
+# key are fetched in the background; the last result stays until a newer one arrives, also
+# if the server cannot be reached.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        with suppress(ResponsesError):  # what was known stays
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.files
 #
 # Files of Open WebUI, read for the model and stored for the page.
 #
@@ -16954,7 +17773,268 @@ async def load_stored_images(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host_tools
+# owui_manifold.prepare.hosted_tools
+#
+# The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# --------------------------------------------------------------------------------------
+
+
+_PLACE_NAMES = ("city", "region", "country", "timezone")
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
+
+
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
+    """
+    usable = [
+        tool
+        for tool in _configured_tools(config, model)
+        if json_digest(tool) not in refused
+    ]
+    replaced = set[str]()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
+
+
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    for name, kind in TOOL_KINDS.items():
+        if name not in config.tool_kinds or not _takes(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config)
+        else:
+            yield {"type": name, **kind.least}
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+
+
+def _file_search(config: Config) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any."""
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
+    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+
+
+def _remote_servers(config: Config) -> Sequence[Item]:
+    """Return a tool for each server."""
+    return config.remote.tools
+
+
+def _image_generation(config: Config) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
+    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
+    options = parse_json_object(text or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
+    return [{**options, "type": "image_generation"}]
+
+
+def _web_search(config: Config) -> Sequence[Item]:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
+    }
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return [tool]
+
+
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE_NAMES):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
+
+
+_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+def called_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    expert: ExpertSettings,
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
+
+
+_MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. `builtin` are the names of Open WebUI's own.
+    Raises InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(kept)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
+
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
+    """
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
+
+
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.tools
 #
 # Runs Open WebUI's tools in the same way as the host does.
 #
@@ -16965,14 +18045,14 @@ async def load_stored_images(
 # --------------------------------------------------------------------------------------
 
 
-def build_approver(call: PipeCall) -> Approver:
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host = call.host
-    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -16980,7 +18060,7 @@ def build_approver(call: PipeCall) -> Approver:
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=call.log.warn,
+        log=log,
         other_names=partial(_other_names, host),
     )
 
@@ -17099,13 +18179,26 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
-        self._call = call
-        self._host = call.host
+    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
+        """Run the tools that the host passed with a call."""
+        self._host = host
+        self._user = user
         self._names = names
 
     def _own_name(self, name: str) -> str:
@@ -17154,7 +18247,7 @@ class HostTools:
         MCP servers check their own arguments.
         """
         own = self._own_name(name)
-        account = self._call.account
+        account = self._user.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
@@ -17180,15 +18273,15 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._call.messages, files)
+        function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id = self._call.caller.user_id
-        threads = self._call.threads.setdefault(user_id, UserThreads())
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
     async def _in_the_browser(
@@ -17211,8 +18304,7 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        caller = self._call.caller
-        user = await user_model(caller.user_id)
+        user = await user_model(self._user.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -17221,7 +18313,7 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=caller.may_have_row
+            files, text, store, user, has_row=self._user.has_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
@@ -17262,350 +18354,7 @@ def _run_at_once(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.hosted_tools
-#
-# The tools that a request offers: OpenAI's own, the host's, and those of filters.
-# --------------------------------------------------------------------------------------
-
-
-_REPLACED = {
-    "web_search": ("search_web", "fetch_url"),
-    "code_interpreter": ("execute_code",),
-    "image_generation": ("generate_image", "edit_image"),
-}
-"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
-
-_PLACE_NAMES = ("city", "region", "country", "timezone")
-_COUNTRY_CODE = 2
-"""Letters of a country's code (ISO 3166-1)."""
-_MAX_STORES = 2
-"""More are refused, and with them the request (docs/reference/responses-api.md)."""
-
-
-def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
-) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace.
-
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
-    for a tool stay whose digest is among the `refused` ones. The order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
-    """
-    usable = [
-        tool
-        for tool in _configured_tools(config, partial(_takes, model))
-        if json_digest(tool) not in refused
-    ]
-    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
-    kept = () if config.replaces_search else _REPLACED["web_search"]
-    return usable, replaced.difference(kept)
-
-
-def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
-    if config.web_search and takes("web_search"):
-        yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    servers = config.remote.tools if takes("mcp") else ()
-    if stores and takes("file_search"):
-        yield {"type": "file_search", "vector_store_ids": stores}
-    yield from servers
-    if config.code_interpreter and takes("code_interpreter"):
-        yield {"type": "code_interpreter", "container": {"type": "auto"}}
-    if config.image_generation and takes("image_generation"):
-        yield {**_image_options(config.valves), "type": "image_generation"}
-
-
-def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools; older web searches have longer names."""
-    if kind in CALLED_BY_NAME:
-        return model.facts.functions
-    return model.facts.hosted and not kind.startswith(model.facts.lacks)
-
-
-def _image_options(valves: Valves) -> Item:
-    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
-    if options is None:
-        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}')
-    return options
-
-
-def _web_search(config: Config) -> Item:
-    """Return the web search with the options of WEB_SEARCH_OPTIONS.
-
-    A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
-    that cannot be read: a search without the administrator's filters must not run.
-    """
-    options, problems = read_json_valve(
-        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
-    )
-    if problems:
-        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": options.search_context_size,
-        "user_location": {"type": "approximate", **_location(options.user_location)},
-    }
-    filters = {
-        "allowed_domains": _domains(options.allowed_domains),
-        "blocked_domains": _domains(options.blocked_domains),
-    }
-    filters = {name: domains for name, domains in filters.items() if domains}
-    if filters:
-        tool["filters"] = filters
-    if not options.external_web_access:
-        tool["external_web_access"] = False
-    if options.return_token_budget != "default":
-        tool["return_token_budget"] = options.return_token_budget
-    return tool
-
-
-_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
-
-
-def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains = []
-    for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
-        domains.append(re.split("[/:]", without_scheme)[0])
-    return [domain for domain in domains if domain]
-
-
-def _location(given: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a place by the API's names, from an object or from words in their order.
-
-    A country that is no code of two letters would be refused, so it is left out.
-    """
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE_NAMES):
-            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE_NAMES, words, strict=False))
-    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
-    if len(place.get("country", "")) != _COUNTRY_CODE:
-        place.pop("country", None)
-    return place
-
-
-class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
-
-    items: Sequence[Item] = ()
-    names: ToolNames = ToolNames()
-    choice: Any = None
-    notice: str = ""
-    """What the person who asked is told, if anything."""
-
-
-def called_tools(
-    body: JsonObject,
-    model: ResolvedModel,
-    expert: ExpertSettings,
-    log: Callable[[str], object] = str,
-) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added.
-
-    `log` is told of those that are too large. Raises InvalidRequest for a tool without
-    a name.
-    """
-    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    text = _tools_text(specs)
-    strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
-    tools, lines = (
-        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
-    )
-    for line in lines:
-        log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
-
-
-_LONGEST_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
-
-
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are no JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common."""
-    return _read_tools(json.loads(text), strict)
-
-
-def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
-    lines = list[str]()
-    return responses_tools(specs, strict=strict, log=lines.append), lines
-
-
-_MAX_TOOLS = 128
-"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
-_TOO_MANY = (
-    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
-    "{most}. Switch off tools that this chat does not need."
-)
-
-
-def offer_tools(
-    choice: object,
-    hosted: Sequence[Item] = (),
-    called: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-    builtin: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own.
-    Raises InvalidRequest for a choice that names no tool.
-    """
-    merged = merge_tools(hosted, called)
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if not tools:
-        return OfferedTools()
-    kept = _first_tools(tools, builtin)
-    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
-    names = ToolNames(tuple(known))
-    items = names.rename_tools(kept)
-    chosen = responses_tool_choice(choice, items, names)
-    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
-
-
-def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
-    """Return as many tools as the API takes; fewer stay as they are.
-
-    Of more, OpenAI's come first, because they are few and an administrator switched them
-    on; then those that people attached or filters added; then the `builtin` ones. Each
-    group keeps its order.
-    """
-    if len(tools) <= _MAX_TOOLS:
-        return tools
-    hosted = [tool for tool in tools if is_hosted_tool(tool)]
-    functions = [tool for tool in tools if not is_hosted_tool(tool)]
-    attached = [tool for tool in functions if tool["name"] not in builtin]
-    own = [tool for tool in functions if tool["name"] in builtin]
-    return [*hosted, *attached, *own][:_MAX_TOOLS]
-
-
-def _too_many_notice(count: int) -> str:
-    """Return what a person is told of `count` tools; nothing if all are offered."""
-    left_out = count - _MAX_TOOLS
-    if left_out <= 0:
-        return ""
-    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.models
-#
-# The models that the pipe lists.
-#
-# Every page load lists the models, so the list is answered from memory. The models of a
-# key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
-
-OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
-
-
-class Listing:
-    """What the key of the valves may use, as far as it is known.
-
-    One account is remembered: that of the valves as they were at the last look.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
-
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-
-
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
-    """
-    try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
-    today = utc_today().isoformat()
-    usable = None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        fetches = read_expert_settings(valves).fetch_models
-        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store
+# owui_manifold.store.chat_store
 #
 # Where the records of a chat are written and read, signed and in part encrypted.
 #
@@ -17852,7 +18601,7 @@ class _OutputStore(ChatStore):
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
             self._context_record_id = ulid
-        self._unshown.append(StoredRecord(ulid, value, index))
+        self._unshown.append(StoredRecord(record_item(ulid, value), index))
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
@@ -17884,7 +18633,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.request
+# owui_manifold.prepare.request
 #
 # What a request has beside the chat: tools, settings, parameters; and that of a task.
 #
@@ -18041,8 +18790,8 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call, offered.names),
-        build_approver(call),
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -18054,6 +18803,18 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+    )
+
+
+def tool_user(call: PipeCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
     )
 
 
@@ -18108,949 +18869,7 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.artifacts
-#
-# Stores the pictures and files of a run in the host before they are shown.
-#
-# An event goes in; the same event with a `card` comes out.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_FETCHED = 32 * 1024**2
-_MAX_FILES = 20
-
-_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
-_GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
-_NOT_FETCHED = "{} could not be fetched from where the code ran."
-
-
-class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
-
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
-        self._prepared = prepared
-        self._connections = connections
-        self._stored: dict[str, Item | None] = {}
-
-    async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._prepared.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
-            return event
-        card = await self._card(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
-        caller = self._prepared.call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
-        if is_code(item) and host_reads:
-            outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
-        return {}
-
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
-        files: list[Item] = []
-        notes: list[str] = []
-        for url in urls:
-            kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(picture_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
-        return _made_card(files=files, notes=notes)
-
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container.
-
-        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
-        """
-        files: list[Item] = []
-        notes: list[str] = []
-        links: dict[str, str] = {}
-        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
-        shown = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
-            name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
-                continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
-                shown.add(stored["id"])
-            elif not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
-
-    async def _fetched(
-        self, citation: Item, name: str, deadlines: Deadlines
-    ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
-        try:
-            endpoint = self._prepared.endpoint
-            connections = self._connections
-            content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
-            )
-        except AnswerTooLarge:
-            return _TOO_BIG.format(name)
-        except ResponsesError as error:
-            self._prepared.call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
-
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
-
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
-        """
-        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._prepared.call.caller
-            host = self._prepared.call.host
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            made = await store_file(host.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
-        return self._stored[digest]
-
-
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
-
-    `rpartition`, because `pathlib` reads each part of a path.
-    """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
-
-
-def _made_card(**held: object) -> JsonObject:
-    return {name: value for name, value in held.items() if value}
-
-
-def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
-    head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
-    with suppress(ValueError):
-        if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
-    return kind, b""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.callers
-#
-# What a caller may set; the rest is the administrator's (docs/parameters.md).
-#
-# A body holds side by side what a client sent, what a user chose on the page, what
-# filters added and what is stored with the model.
-# --------------------------------------------------------------------------------------
-
-
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_TOOL_TYPES = (
-    "web_search",
-    "web_search_preview",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "apply_patch",
-    "computer",
-    "computer_use_preview",
-    "local_shell",
-    "programmatic_tool_calling",
-)
-_CLOSED_FIELDS = (
-    "vector_store_ids",
-    "container",
-    "environment",
-    "input_image_mask",
-    "server_url",
-    "connector_id",
-    "tunnel_id",
-    "authorization",
-    "headers",
-)
-"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
-
-_KNOWN_WORDS = {
-    "max_output_tokens",
-    "reasoning.mode",
-    "reasoning.context",
-    *ADMINISTRATORS_KEYS,
-    *_TOOL_TYPES,
-    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
-}
-
-
-class _Permission(NamedTuple):
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    longest: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
-    if _permitted_body(call.body, may) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
-    return call._replace(body=body)
-
-
-def opening_error(expert: ExpertSettings) -> str:
-    """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
-    advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
-
-
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
-
-
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
-    reasoning = body.get("reasoning")
-    if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
-    for name in _TOOLS:
-        given = body.get(name)
-        if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
-
-
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
-
-    A new container, `{"type": "auto"}`, is nobody's.
-    """
-    fields = as_mapping(tool)
-    kind = str(fields.get("type", "function"))
-    if kind in CALLED_BY_NAME:
-        return True
-    closed = []
-    for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
-
-
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.report
-#
-# What the log and the current user are told about a run.
-#
-# The log gets requests and endings. The user gets notices above an answer: costs, models
-# with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
-# --------------------------------------------------------------------------------------
-
-
-_UNAUTHORIZED = 401
-_WRONG_OWN_KEY = (
-    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
-)
-_INTERNAL_ERROR = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "the error id."
-)
-
-
-_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
-_LONGEST_ID = 200
-
-
-def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
-    """Return a request that has OpenAI compare it with the answer before it.
-
-    The host has that answer in front of this one's question, with the id of its
-    response in its usage. Other servers refuse the field.
-    """
-    call = prepared.call
-    request = prepared.request
-    store = prepared.store
-    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
-    if not (asks and store and call.resolve(request.model).facts.diagnostics):
-        return prepared
-    row = as_mapping(store.messages.get(call.caller.message_id))
-    for _ in range(2):
-        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(value_at(row, "usage", "response_id"))
-    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
-        return prepared
-    options = {
-        **(request.prompt_cache_options or {}),
-        "comparison_response_id": earlier,
-    }
-    changed = request.model_copy(update={"prompt_cache_options": options})
-    return prepared._replace(request=changed)
-
-
-def report_request(prepared: PreparedRequest) -> None:
-    """Log that a request is about to be sent, without any of its text."""
-    request = prepared.request
-    call = prepared.call
-    call.log.line(
-        "DEBUG",
-        f"request to {prepared.endpoint.host}: {request.model}, "
-        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"stream {request.stream}, background {bool(request.background)}, "
-        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
-    )
-    missing, errors = _missing_features(prepared)
-    if missing:
-        reason = "left out, not known to the API or not taken by the model"
-        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
-    for error in errors:
-        call.warn_once(f"user {call.caller.user_id}: {error}")
-    if call.config.expert.writes_audit_log():
-        call.log.audit(_audited(prepared).request_line())
-
-
-def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, a failure with its error id."""
-    call = prepared.call
-    trace = ended.trace
-    ended = ended._replace(
-        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
-    )
-    _audit_end(prepared, ended)
-    _report_removals(call, trace.removed)
-    if not call.config.expert.prompt_cache_diagnostics:
-        ended = ended._replace(trace=trace._replace(response_id=""))
-    elif trace.cache:
-        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
-        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
-    if ended.ending.is_failure:
-        ended = ended._replace(ending=_reported_failure(call, ended, trace))
-    else:
-        used = f", {ended.usage.total} tokens" if ended.usage else ""
-        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-    return _add_cost(prepared, ended)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
-    """Write a run's end to the audit log, if that is on."""
-    call = prepared.call
-    if not call.config.expert.writes_audit_log():
-        return
-    audited = _audited(prepared)
-    if ended.ending.kind in ("completed", "incomplete"):
-        line = audited.success_line(ended.trace.model)
-    else:
-        line = audited.error_line(ended.trace.error, ended.trace.status)
-    call.log.audit(line)
-
-
-def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
-    """Log a failure; return it with the message to show.
-
-    Administrators also see what the server said. `trace` still has the response id.
-    """
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    group = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(call, f"{trace.subject} {error.message}".strip())
-    call.log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, {_ids_in_log(trace)}. {answer}",
-    )
-    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
-    own_key_is_wrong = key_is_wrong and call.config.own_key
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    message = _with_error_id(call, message)
-    if call.caller.is_admin:
-        message = f"{message} {answer}".strip()
-    return ended.ending._replace(sentence=message)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
-
-
-_MANY_TOKENS = 4000
-_SOME_TOKENS = 1000
-_CHARACTERS_OF_A_TOKEN = 4
-
-
-def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
-    """Return what explains a large number at a chat's first answer: its tools."""
-    request = prepared.request
-    usage = ended.usage
-    questions = sum(item.get("role") == "user" for item in request.input)
-    if usage is None or questions > 1:
-        return ""
-    tools = request.tools or ()
-    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
-    tokens = min(size * len(ended.usages), usage.input)
-    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
-        return ""
-    count = f"{round(tokens, -2):,}"
-    return f"about {count} tokens describe {len(tools)} tools"
-
-
-def _explained_ending(ended: RunDone) -> Ending:
-    """Return how a run ended: why it did, if there is nothing to read or to see."""
-    ending = ended.ending
-    output = ended.output
-    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
-        return ending
-    if ending.kind == "completed":
-        ends_with_call = output and is_call_output(output[-1])
-        reason = "only_calls" if ends_with_call else "no_answer"
-        return ending_of_incomplete(reason)
-    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
-        sentence = ending_of_incomplete("only_tokens").sentence
-        return ending._replace(sentence=sentence)
-    return ending
-
-
-def _is_seen(item: Item) -> bool:
-    """Say whether the page shows an item as an answer."""
-    if item_type(item) == "message":
-        return bool(message_text(item).strip()) and not is_commentary(item)
-    return has_image(item) or is_code(item)
-
-
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(call: PipeCall, text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
-    shown = redacted[:_MAX_SHOWN_TEXT]
-    return f"The server said: {shown}" if shown else ""
-
-
-def report_exception(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        call.log.warn(f"nothing was sent: {error}")
-        return _with_error_id(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return _with_error_id(call, _INTERNAL_ERROR)
-
-
-def _with_error_id(call: PipeCall, sentence: str) -> str:
-    return f"{sentence} (Error id: {call.log.run_id})"
-
-
-def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
-    call = prepared.call
-    config = call.config
-    if call.caller.task:
-        return [], []
-    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
-    chosen = {name: word for name, word in words.items() if word}
-    return unsent_parameters({**chosen, **call.body}, prepared.request)
-
-
-def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
-    if not removed:
-        return
-    is_intended = removed.keys() <= {"turn_boundary"}
-    if not is_intended:
-        call.capabilities.count_dropped(removed)
-    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
-    level = "DEBUG" if is_intended else "WARNING"
-    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
-
-
-def _audited(prepared: PreparedRequest) -> AuditedRequest:
-    """Return what the audit log writes about a request."""
-    payload = prepared.request.payload()
-    host = prepared.endpoint.host
-    return AuditedRequest(payload, host, prepared.call.log.run_id)
-
-
-def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
-    if not prepared.call.config.shows_cost or not ended.usages:
-        return ended
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
-    return ended._replace(cost=cost)
-
-
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> float | None:
-    """Return what responses with this output cost; None if it cannot be known.
-
-    Other servers do not say which tier served a response: it is the one asked for.
-    """
-    call = prepared.call
-    request = prepared.request
-    own = call.config.prices
-    if isinstance(own, InvalidRequest):
-        return None
-    facts = call.resolve(request.model).facts
-    facts = facts._replace(prices=own.get(request.model, facts.prices))
-    asked = request.service_tier or ""
-    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
-    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
-
-
-_HOW = (
-    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
-    "and without its reasoning."
-)
-_ADVICE = (
-    " Set Function Calling to Native in the model's advanced parameters, or switch on "
-    "AUTO_NATIVE_TOOLS in the valves of this pipe."
-)
-_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
-
-
-async def _legacy_notice(call: PipeCall) -> str:
-    """Tell an administrator once about a model with legacy function calling."""
-    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return ""
-    row = await legacy_model(call.model_id)
-    if row is None:
-        return ""
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
-    advice = _DONE if changed else _ADVICE
-    notice = f"{_HOW}{advice}"
-    is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
-    return notice if is_shown else ""
-
-
-def _valve_notices(call: PipeCall) -> list[str]:
-    """Log errors in valves; return the notices for this chat.
-
-    Only administrators see any. What is left out or asked about because of an error is
-    shown at every answer; what only has no effect is mentioned once in the log and once
-    in a chat.
-    """
-    servers = call.config.remote
-    complaints = (*servers.complaints, *call.config.problems)
-    for complaint in complaints:
-        call.log.warn(complaint)
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    drawing = resolve_model(as_text(options.get("model")))
-    end = retirement_notice(drawing, utc_today())
-    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
-    every_note = (*servers.notes, opening_error(call.config.expert), image)
-    notes = [note for note in every_note if note and _is_first_notice(call, note)]
-    if not call.caller.is_admin:
-        return notes
-    return [*complaints, *notes]
-
-
-def _is_first_notice(call: PipeCall, notice: str) -> bool:
-    """Log a notice once; say whether to show it, once, to an administrator."""
-    call.warn_once(notice)
-    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
-
-
-def _refusal_notice(call: PipeCall) -> str:
-    """Tell a user once about own settings that have no effect."""
-    if not call.caller.host_reads:  # nobody would see it
-        return ""
-    user, is_new = call.caller.user_id, call.capabilities.first_time
-    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
-    if not names:
-        return ""
-    listed = ", ".join(names)
-    call.log.line("INFO", f"user {user} may not change {listed}")
-    shown = listed.replace("_", " ").title()
-    return f"No effect, because only administrators may change it: {shown}"
-
-
-async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks have none."""
-    call = prepared.call
-    if call.caller.task:
-        return []
-    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
-    notices.append(await _legacy_notice(call))
-    if call.account:
-        notices += call.account.limits.notices()
-    return list(filter(None, [*notices, *prepared.notices]))
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.silence
-#
-# Lines that hold only while an answer is waited for: a silence, a new attempt.
-#
-# A silence of the server is told beside the stream, which has nothing to yield meanwhile.
-# One timer serves a whole answer, however often the server speaks.
-# --------------------------------------------------------------------------------------
-
-
-_FIRST_SECONDS = 20.0
-_FACTOR = 3
-"""Each line comes after a silence that is three times as long as at the last one."""
-_NEVER = float("inf")
-
-
-_SILENT = "The server has been silent for {}; the model may still be thinking."
-
-
-class WaitingLines:
-    """Tells the page what it waits for, and hides that when it is over."""
-
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
-        """Wait for nothing yet."""
-        self._call = call
-        self._connections = connections
-        self._loop = asyncio.get_running_loop()
-        self._since = _NEVER
-        self._due = _FIRST_SECONDS
-        self._timer: asyncio.TimerHandle | None = None
-        self._is_shown = False
-
-    def set_waiting(self, is_waiting: bool) -> None:
-        """Note that the server is waited for from now on, or not."""
-        self._since = self._loop.time() if is_waiting else _NEVER
-        self._due = _FIRST_SECONDS
-        if self._timer is None:
-            self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
-
-    def _look(self) -> None:
-        """Show a line if the silence is long enough; look again later."""
-        silent = max(0.0, self._loop.time() - self._since)
-        if silent >= self._due:
-            minutes = int(self._due // 60)
-            length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
-            self._tell(_SILENT.format(length))
-            self._due *= _FACTOR
-        wait = max(1.0, self._due - silent)
-        self._timer = self._loop.call_later(wait, self._look)
-
-    def _tell(self, message: str) -> None:
-        """Send a line to the page; an empty one hides the last."""
-        self._is_shown = bool(message)
-        emit = self._call.page
-        if emit:
-            event = status_chunk(message)["event"]
-            self._connections.do_later(emit(event))
-
-    def note(self, event: RunEvent) -> list[Status]:
-        """Return what hides the last line, if `event` shows that it is over."""
-        is_attempt = isinstance(event, Status) and not event.trial
-        was_shown = self._is_shown
-        self._is_shown = is_attempt
-        return [Status("")] if was_shown and not is_attempt else []
-
-    async def aclose(self) -> None:
-        """Hide what is still shown, as after a stop."""
-        self._since = _NEVER
-        if self._timer:
-            self._timer.cancel()
-        if self._is_shown:
-            self._tell("")
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.spending
-#
-# What is told to the filter of the administration of each run: events, and usage.
-# --------------------------------------------------------------------------------------
-
-
-def check_limits(prepared: PreparedRequest) -> None:
-    """Raise InvalidRequest, with a sentence, if nothing may be sent.
-
-    The mode pro is a model of its own.
-    """
-    account = prepared.call.account
-    request = prepared.request
-    if account:
-        is_pro = (request.reasoning or {}).get("mode") == "pro"
-        model = f"{request.model}-pro" if is_pro else request.model
-        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
-        refusal = account.limits.refusal(model, has_price)
-        if refusal:
-            raise InvalidRequest(refusal)
-
-
-def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
-    """Return the events of a run, which is counted and observed if somebody asks."""
-    request = prepared.request
-    endpoint = prepared.endpoint
-    account = prepared.call.account
-    limits = prepared.limits
-    if account is None:
-        return run(request, endpoint, connections, limits, prepared.toolset)
-    counts = _RunCounts(prepared, account)
-    limits = limits._replace(spent=counts.add)
-    events = run(request, endpoint, connections, limits, prepared.toolset)
-    events = counts.watch(events)
-    return account.observe_run(events, request.model, endpoint.host, event_words)
-
-
-def event_words(event: RunEvent) -> tuple[str | None, ...]:
-    """Return what an event is, and of the last one how the run ended, and the model."""
-    match event:
-        case TextDelta(kind="text" | "refusal"):
-            return ("text",)
-        case Status(trial=trial):
-            return ("recovery" if trial else "retry",)
-        case RunDone(ending, trace=trace):
-            return "end", ending.kind, ending.code, trace.model
-    return ()
-
-
-class _RunCounts:
-    """Counts the responses of a run.
-
-    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
-    hidden thoughts are not known. `_characters` is None between two responses.
-    """
-
-    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
-        self._prepared = prepared
-        self._account = account
-        self._counted = 0
-        self._characters: int | None = 0
-
-    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
-        """Count the responses that are new; return why the run ends, or nothing."""
-        prepared = self._prepared
-        new = usages[self._counted :]
-        self._counted = len(usages)
-        self._characters = None
-        total = reduce(add_usage, new, None) or Usage()
-        counts = (len(new), total.input, total.cached, total.output)
-        cost = cost_of_responses(prepared, new, output)
-        return self._account.count_responses(prepared.request.model, counts, cost)
-
-    async def watch(self, events: RunEvents) -> RunEvents:
-        """Yield the events; count the response that is left in the middle."""
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        self._characters = (self._characters or 0) + len(event.text)
-                    yield event
-        finally:
-            if self._characters is not None:
-                items = self._prepared.request.input
-                asked = sum(len(message_text(item)) for item in items)
-                self._counted = 0
-                self.add([Usage(asked // 4, self._characters // 4)])
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.answer
-#
-# Runs a prepared request and yields its events, with the markers of stored items.
-# --------------------------------------------------------------------------------------
-
-
-_NOT_WRITTEN = (
-    "Open WebUI refused to store the items that this chat does not show: later turns go "
-    "on without them. Its database may be locked or full."
-)
-
-
-async def answer_events(
-    prepared: PreparedRequest, connections: Connections
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Run a request and yield its events.
-
-    For Open WebUI they have the shown texts, with their markers and records; other
-    clients get the model's texts. What a marker names is stored beside the text, and at
-    the latest before the end. Repairs are remembered when it is known that they helped;
-    their reason is for the log alone.
-    """
-    check_limits(prepared)
-    prepared = compare_cache(prepared)
-    call = prepared.call
-    recorder = _recorder(prepared)
-    citations = Citations(source_keys(call.host.metadata.get("sources")))
-    report_request(prepared)
-    if prepared.reason:
-        yield Status(prepared.reason)
-    artifacts = ArtifactStore(prepared, connections)
-    trials = RunTrials()
-    lines = WaitingLines(call, connections)
-    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
-    events = counted_run(prepared._replace(limits=limits), connections)
-    async with aclosing(events), aclosing(lines):
-        async for arrived in events:
-            for line in lines.note(arrived):
-                yield line
-            await _remember(prepared, trials.note(arrived))
-            event = await artifacts.stored(_without_reason(call, arrived))
-            if event is None:
-                continue
-            cited_events: Iterable[CitedEvent] = (event,)
-            if call.caller.host_reads:
-                cited_events = citations.feed(event)
-            for cited in cited_events:
-                for shown in await _write_records(prepared, recorder, cited):
-                    yield shown
-            if isinstance(event, RunDone):
-                yield report_end(prepared, event)
-                for notice in await notices_of(prepared):
-                    yield Status(notice)
-
-
-async def _write_records(
-    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
-) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end.
-
-    The answer's own records follow the text that they belong to: nobody waits for them.
-    """
-    store = prepared.store
-    shown = list[AnswerEvent]()
-    recorded_events = recorder.feed(event) if recorder else (event,)
-    for recorded in recorded_events:
-        if not isinstance(recorded, NewRecord | RunDone):
-            shown.append(recorded)
-        elif isinstance(recorded, NewRecord) and store:
-            store.write_beside(*recorded)
-    if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.warn(_NOT_WRITTEN)
-    if store:
-        shown += store.take_unsent()
-    return shown
-
-
-def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    """Return the recorder of a chat; None where nothing can be stored."""
-    caller = prepared.call.caller
-    store = prepared.store
-    remembers = prepared.call.valves.remembers_reasoning()
-    if not store and not (remembers and caller.host_reads and not caller.task):
-        return None
-    scope = RecordScope(
-        caller.host_model,
-        caller.message_id,
-        prepared.origin,
-        remembers,
-        cites=prepared.cites,
-        carrier=store.carrier if store else "details",
-        sign=prepared.sign,
-    )
-    return Recorder(scope, _new_record)
-
-
-def _new_record() -> tuple[str, int]:
-    """Return the id of a new record, and the time in Unix seconds."""
-    return new_ulid(), unix_seconds()
-
-
-def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
-    """Log what happens before an answer; return the event as people see it."""
-    if not isinstance(event, Status):
-        return event
-    reason = server_message(call, event.reason)
-    call.log.warn(f"{event.sentence} {reason}".strip())
-    return Status(event.sentence)
-
-
-async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
-    """Remember what made a request acceptable: for its chat, or for its server."""
-    call = prepared.call
-    store = prepared.store
-    scope = repair_scope(call, prepared.request.model)
-    for trial in confirmed:
-        repair = trial.repair
-        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
-            if trial.is_lasting:
-                await store.add_repair(repair)
-            continue
-        configured = partial(is_as_configured, prepared)
-        call.capabilities.repairs.learn(scope, trial, configured)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.chat
+# owui_manifold.prepare.chat
 #
 # Builds the request for a chat, in passes over its parts.
 #
@@ -19339,7 +19158,813 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.checkup
+# owui_manifold.present.report
+#
+# What the log and the current user are told about a run.
+#
+# The log gets requests and endings. The user gets notices above an answer: costs, models
+# with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
+# --------------------------------------------------------------------------------------
+
+
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
+)
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    """Return a request that has OpenAI compare it with the answer before it.
+
+    The host has that answer in front of this one's question, with the id of its
+    response in its usage. Other servers refuse the field.
+    """
+    call = prepared.call
+    request = prepared.request
+    store = prepared.store
+    asks = call.config.expert.prompt_cache_diagnostics and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(value_at(row, "usage", "response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
+
+
+def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
+    request = prepared.request
+    call = prepared.call
+    call.log.line(
+        "DEBUG",
+        f"request to {prepared.endpoint.host}: {request.model}, "
+        f"{len(request.input)} input items, {len(request.tools or ())} tools, "
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
+    )
+    missing, errors = _missing_features(prepared)
+    if missing:
+        reason = "left out, not known to the API or not taken by the model"
+        call.log.line("DEBUG", f"{reason}: {', '.join(missing)}")
+    for error in errors:
+        call.warn_once(f"user {call.caller.user_id}: {error}")
+    if call.config.expert.writes_audit_log():
+        call.log.audit(_audited(prepared).request_line())
+
+
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with its cost, a failure with its error id."""
+    call = prepared.call
+    trace = ended.trace
+    ended = ended._replace(
+        ending=_explained_ending(ended), usage_note=_usage_note(prepared, ended)
+    )
+    _audit_end(prepared, ended)
+    _report_removals(call, trace.removed)
+    if not call.config.expert.prompt_cache_diagnostics:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        details = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(details)}")
+    if ended.ending.is_failure:
+        ended = ended._replace(ending=_reported_failure(call, ended, trace))
+    else:
+        used = f", {ended.usage.total} tokens" if ended.usage else ""
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return _add_cost(prepared, ended)
+
+
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> None:
+    """Write a run's end to the audit log, if that is on."""
+    call = prepared.call
+    if not call.config.expert.writes_audit_log():
+        return
+    audited = _audited(prepared)
+    if ended.ending.kind in ("completed", "incomplete"):
+        line = audited.success_line(ended.trace.model)
+    else:
+        line = audited.error_line(ended.trace.error, ended.trace.status)
+    call.log.audit(line)
+
+
+def _reported_failure(call: PipeCall, ended: RunDone, trace: Trace) -> Ending:
+    """Log a failure; return it with the message to show.
+
+    Administrators also see what the server said. `trace` still has the response id.
+    """
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    group = api_word(error.type)
+    param = api_word(error.param)
+    answer = server_message(call, f"{trace.subject} {error.message}".strip())
+    call.log.warn(
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
+        f"param {param}, {_ids_in_log(trace)}. {answer}",
+    )
+    key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
+    own_key_is_wrong = key_is_wrong and call.config.own_key
+    ending = advised_ending(ended.ending, PIPE_SHELL)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
+    message = _with_error_id(call, message)
+    if call.caller.is_admin:
+        message = f"{message} {answer}".strip()
+    return ending._replace(sentence=message)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+
+
+def _ids_in_log(trace: Trace) -> str:
+    """Return what OpenAI needs to find an answer; `review_target` after a safety stop."""
+    notice = trace.error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    return ", ".join(ids)
+
+
+_MANY_TOKENS = 4000
+_SOME_TOKENS = 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools."""
+    request = prepared.request
+    usage = ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or questions > 1:
+        return ""
+    tools = request.tools or ()
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f"about {count} tokens describe {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    ending = ended.ending
+    output = ended.output
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
+        return ending
+    if ending.kind == "completed":
+        ends_with_call = output and is_call_output(output[-1])
+        reason = "only_calls" if ends_with_call else "no_answer"
+        return ending_of_incomplete(reason)
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
+
+
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(call: PipeCall, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    redacted = redact_line(text[:_MAX_READ_TEXT], call.config.secrets)
+    shown = redacted[:_MAX_SHOWN_TEXT]
+    return f"The server said: {shown}" if shown else ""
+
+
+def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, PIPE_SHELL)
+        call.log.warn(f"nothing was sent: {message}")
+        return _with_error_id(call, message)
+    call.log.line("ERROR", describe_exception(error))
+    return _with_error_id(call, _INTERNAL_ERROR)
+
+
+def _with_error_id(call: PipeCall, sentence: str) -> str:
+    return f"{sentence} (Error id: {call.log.run_id})"
+
+
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
+    """Return what the caller or the user chose in vain; a title has nothing of it."""
+    call = prepared.call
+    config = call.config
+    if call.caller.task:
+        return [], []
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
+
+
+def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
+    """Write what the API took out of the input; past turns may be meant to leave."""
+    if not removed:
+        return
+    is_intended = removed.keys() <= {"turn_boundary"}
+    if not is_intended:
+        call.capabilities.count_dropped(removed)
+    counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    level = "DEBUG" if is_intended else "WARNING"
+    call.log.line(level, f"the API left out earlier reasoning of the input: {counts}")
+
+
+def _audited(prepared: PreparedRequest) -> AuditedRequest:
+    """Return what the audit log writes about a request."""
+    payload = prepared.request.payload()
+    host = prepared.endpoint.host
+    return AuditedRequest(payload, host, prepared.call.log.run_id)
+
+
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Return the end of a run with its cost, if it is shown and can be known."""
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
+    call = prepared.call
+    request = prepared.request
+    own = call.config.prices
+    if isinstance(own, InvalidRequest):
+        return None
+    facts = call.resolve(request.model).facts
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    asked = request.service_tier or ""
+    usages = [usage._replace(tier=usage.tier or asked) for usage in usages]
+    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
+
+
+_HOW = (
+    "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
+    "and without its reasoning."
+)
+_ADVICE = (
+    " Set Function Calling to Native in the model's advanced parameters, or switch on "
+    "AUTO_NATIVE_TOOLS in the valves of this pipe."
+)
+_DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
+
+
+async def _legacy_notice(call: PipeCall) -> str:
+    """Tell an administrator once about a model with legacy function calling."""
+    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
+        return ""
+    row = await legacy_model(call.model_id)
+    if row is None:
+        return ""
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    advice = _DONE if changed else _ADVICE
+    notice = f"{_HOW}{advice}"
+    is_shown = _is_first_notice(call, f"{call.model_id}: {notice}")
+    return notice if is_shown else ""
+
+
+def _valve_notices(call: PipeCall) -> list[str]:
+    """Log errors in valves; return the notices for this chat.
+
+    Only administrators see any. What is left out or asked about because of an error is
+    shown at every answer; what only has no effect is mentioned once in the log and once
+    in a chat.
+    """
+    servers = call.config.remote
+    complaints = (*servers.complaints, *call.config.problems)
+    for complaint in complaints:
+        call.log.warn(complaint)
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.config.expert), image)
+    notes = [note for note in every_note if note and _is_first_notice(call, note)]
+    if not call.caller.is_admin:
+        return notes
+    return [*complaints, *notes]
+
+
+def _is_first_notice(call: PipeCall, notice: str) -> bool:
+    """Log a notice once; say whether to show it, once, to an administrator."""
+    call.warn_once(notice)
+    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
+
+
+def _refusal_notice(call: PipeCall) -> str:
+    """Tell a user once about own settings that have no effect."""
+    if not call.caller.host_reads:  # nobody would see it
+        return ""
+    user, is_new = call.caller.user_id, call.capabilities.first_time
+    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
+    if not names:
+        return ""
+    listed = ", ".join(names)
+    call.log.line("INFO", f"user {user} may not change {listed}")
+    shown = listed.replace("_", " ").title()
+    return f"No effect, because only administrators may change it: {shown}"
+
+
+async def notices_of(prepared: PreparedRequest) -> list[str]:
+    """Return the sentences to show; tasks have none."""
+    call = prepared.call
+    if call.caller.task:
+        return []
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, [*notices, *prepared.notices]))
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.silence
+#
+# Lines that hold only while an answer is waited for: a silence, a new attempt.
+#
+# A silence of the server is told beside the stream, which has nothing to yield meanwhile.
+# One timer serves a whole answer, however often the server speaks.
+# --------------------------------------------------------------------------------------
+
+
+_FIRST_SECONDS = 20.0
+_FACTOR = 3
+"""Each line comes after a silence that is three times as long as at the last one."""
+_NEVER = float("inf")
+
+
+_SILENT = "The server has been silent for {}; the model may still be thinking."
+
+
+class WaitingLines:
+    """Tells the page what it waits for, and hides that when it is over."""
+
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        """Wait for nothing yet."""
+        self._call = call
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._since = _NEVER
+        self._due = _FIRST_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_shown = False
+
+    def set_waiting(self, is_waiting: bool) -> None:
+        """Note that the server is waited for from now on, or not."""
+        self._since = self._loop.time() if is_waiting else _NEVER
+        self._due = _FIRST_SECONDS
+        if self._timer is None:
+            self._timer = self._loop.call_later(_FIRST_SECONDS, self._look)
+
+    def _look(self) -> None:
+        """Show a line if the silence is long enough; look again later."""
+        silent = max(0.0, self._loop.time() - self._since)
+        if silent >= self._due:
+            minutes = int(self._due // 60)
+            length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
+            self._tell(_SILENT.format(length))
+            self._due *= _FACTOR
+        wait = max(1.0, self._due - silent)
+        self._timer = self._loop.call_later(wait, self._look)
+
+    def _tell(self, message: str) -> None:
+        """Send a line to the page; an empty one hides the last."""
+        self._is_shown = bool(message)
+        emit = self._call.page
+        if emit:
+            event = status_chunk(message)["event"]
+            self._connections.do_later(emit(event))
+
+    def note(self, event: RunEvent) -> list[Status]:
+        """Return what hides the last line, if `event` shows that it is over."""
+        is_attempt = isinstance(event, Status) and not event.trial
+        was_shown = self._is_shown
+        self._is_shown = is_attempt
+        return [Status("")] if was_shown and not is_attempt else []
+
+    async def aclose(self) -> None:
+        """Hide what is still shown, as after a stop."""
+        self._since = _NEVER
+        if self._timer:
+            self._timer.cancel()
+        if self._is_shown:
+            self._tell("")
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.spending
+#
+# What is told to the filter of the administration of each run: events, and usage.
+# --------------------------------------------------------------------------------------
+
+
+def check_limits(prepared: PreparedRequest) -> None:
+    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+
+    The mode pro is a model of its own.
+    """
+    account = prepared.call.account
+    request = prepared.request
+    if account:
+        is_pro = (request.reasoning or {}).get("mode") == "pro"
+        model = f"{request.model}-pro" if is_pro else request.model
+        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+        refusal = account.limits.refusal(model, has_price)
+        if refusal:
+            raise InvalidRequest(refusal)
+
+
+def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+    """Return the events of a run, which is counted and observed if somebody asks."""
+    request = prepared.request
+    endpoint = prepared.endpoint
+    account = prepared.call.account
+    limits = prepared.limits
+    if account is None:
+        return run(request, endpoint, connections, limits, prepared.toolset)
+    counts = _RunCounts(prepared, account)
+    limits = limits._replace(spent=counts.add)
+    events = run(request, endpoint, connections, limits, prepared.toolset)
+    events = counts.watch(events)
+    return account.observe_run(events, request.model, endpoint.host, event_words)
+
+
+def event_words(event: RunEvent) -> tuple[str | None, ...]:
+    """Return what an event is, and of the last one how the run ended, and the model."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return ("text",)
+        case Status(trial=trial):
+            return ("recovery" if trial else "retry",)
+        case RunDone(ending, trace=trace):
+            return "end", ending.kind, ending.code, trace.model
+    return ()
+
+
+class _RunCounts:
+    """Counts the responses of a run.
+
+    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
+    hidden thoughts are not known. `_characters` is None between two responses.
+    """
+
+    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
+        self._prepared = prepared
+        self._account = account
+        self._counted = 0
+        self._characters: int | None = 0
+
+    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        """Count the responses that are new; return why the run ends, or nothing."""
+        prepared = self._prepared
+        new = usages[self._counted :]
+        self._counted = len(usages)
+        self._characters = None
+        total = reduce(add_usage, new, None) or Usage()
+        counts = (len(new), total.input, total.cached, total.output)
+        cost = cost_of_responses(prepared, new, output)
+        return self._account.count_responses(prepared.request.model, counts, cost)
+
+    async def watch(self, events: RunEvents) -> RunEvents:
+        """Yield the events; count the response that is left in the middle."""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._characters = (self._characters or 0) + len(event.text)
+                    yield event
+        finally:
+            if self._characters is not None:
+                items = self._prepared.request.input
+                asked = sum(len(message_text(item)) for item in items)
+                self._counted = 0
+                self.add([Usage(asked // 4, self._characters // 4)])
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.store.artifacts
+#
+# Stores the pictures and files of a run in the host before they are shown.
+#
+# An event goes in; the same event with a `card` comes out.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class ArtifactStore:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(
+        self, call: PipeCall, connections: Connections, patience: Timeouts
+    ) -> None:
+        """Store files for the current user, at the message that is being written.
+
+        `patience` holds for fetching the files of one text from a container.
+        """
+        self._call = call
+        self._connections = connections
+        self._patience = patience
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, PartialImage):
+            return event if self._call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        card = await self._card(event.item)
+        return event._replace(card=card) if card else event
+
+    async def _card(self, item: Item) -> JsonObject:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._call.caller
+        host_reads = caller.host_reads
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
+        if is_code(item) and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = file_citations(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                stored = await self._store(picture_name(kind), content)
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The image")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        deadlines = Deadlines(self._patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = _file_name(citation)
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = container_addresses(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            endpoint = self._call.endpoint
+            connections = self._connections
+            content = await container_file(
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
+            )
+        except AnswerTooLarge:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
+        stored = await self._store(stored_name(name), content)
+        return stored or _NOT_STORED.format(name)
+
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
+        if digest not in self._stored:
+            caller = self._call.caller
+            host = self._call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
+            made = await store_file(host.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
+
+
+def _made_card(**held: object) -> JsonObject:
+    return {name: value for name, value in held.items() if value}
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.answer
+#
+# Runs a prepared request and yields its events, with the markers of stored items.
+# --------------------------------------------------------------------------------------
+
+
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
+)
+
+
+async def answer_events(
+    prepared: PreparedRequest, connections: Connections
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Run a request and yield its events.
+
+    For Open WebUI they have the shown texts, with their markers and records; other
+    clients get the model's texts. What a marker names is stored beside the text, and at
+    the latest before the end. Repairs are remembered when it is known that they helped;
+    their reason is for the log alone.
+    """
+    check_limits(prepared)
+    prepared = compare_cache(prepared)
+    call = prepared.call
+    recorder = _recorder(prepared)
+    citations = Citations(source_keys(call.host.metadata.get("sources")))
+    report_request(prepared)
+    if prepared.reason:
+        yield Status(prepared.reason)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
+    trials = RunTrials()
+    lines = WaitingLines(call, connections)
+    limits = prepared.limits._replace(set_waiting=lines.set_waiting)
+    events = counted_run(prepared._replace(limits=limits), connections)
+    async with aclosing(events), aclosing(lines):
+        async for arrived in events:
+            for line in lines.note(arrived):
+                yield line
+            await _remember(prepared, trials.note(arrived))
+            event = await artifacts.stored(_without_reason(call, arrived))
+            if event is None:
+                continue
+            cited_events: Iterable[CitedEvent] = (event,)
+            if call.caller.host_reads:
+                cited_events = citations.feed(event)
+            for cited in cited_events:
+                for shown in await _write_records(prepared, recorder, cited):
+                    yield shown
+            if isinstance(event, RunDone):
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared):
+                    yield Status(notice)
+
+
+async def _write_records(
+    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
+) -> list[AnswerEvent]:
+    """Write the records of an event; return what is shown, but for the run's end.
+
+    The answer's own records follow the text that they belong to: nobody waits for them.
+    """
+    store = prepared.store
+    shown = list[AnswerEvent]()
+    recorded_events = recorder.feed(event) if recorder else (event,)
+    for recorded in recorded_events:
+        if not isinstance(recorded, NewRecord | RunDone):
+            shown.append(recorded)
+        elif isinstance(recorded, NewRecord) and store:
+            store.write_beside(*recorded)
+    if isinstance(event, RunDone) and store and not await store.flush():
+        prepared.call.log.warn(_NOT_WRITTEN)
+    if store:
+        shown += store.take_unsent()
+    return shown
+
+
+def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    """Return the recorder of a chat; None where nothing can be stored."""
+    caller = prepared.call.caller
+    store = prepared.store
+    remembers = prepared.call.valves.remembers_reasoning()
+    if not store and not (remembers and caller.host_reads and not caller.task):
+        return None
+    scope = RecordScope(
+        caller.host_model,
+        caller.message_id,
+        prepared.origin,
+        remembers,
+        cites=prepared.cites,
+        carrier=store.carrier if store else "details",
+        sign=prepared.sign,
+    )
+    return Recorder(scope, _new_record)
+
+
+def _new_record() -> tuple[str, int]:
+    """Return the id of a new record, and the time in Unix seconds."""
+    return new_ulid(), unix_seconds()
+
+
+def _without_reason(call: PipeCall, event: RunEvent) -> RunEvent:
+    """Log what happens before an answer; return the event as people see it."""
+    if not isinstance(event, Status):
+        return event
+    reason = server_message(call, event.reason)
+    call.log.warn(f"{event.sentence} {reason}".strip())
+    return Status(event.sentence)
+
+
+async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> None:
+    """Remember what made a request acceptable: for its chat, or for its server."""
+    call = prepared.call
+    store = prepared.store
+    scope = repair_scope(call, prepared.request.model)
+    for trial in confirmed:
+        repair = trial.repair
+        if store and isinstance(repair, ChatRepair) and repair.is_about_chat:
+            if trial.is_lasting:
+                await store.add_repair(repair)
+            continue
+        configured = partial(is_as_configured, prepared)
+        call.capabilities.repairs.learn(scope, trial, configured)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.checkup
 #
 # The `/check` command: tests an administrator's set-up and says what works.
 #
@@ -19360,10 +19985,7 @@ _VERIFY = "Verify the organization at OpenAI, or"
 _CHECK_ADVICE = {
     "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
     "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
-    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
 }
-_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -19372,6 +19994,14 @@ _LOST = (
     "The API left some out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
+
+
+def _tool_advice(kind: str) -> str:
+    """Return what to do about a kind of OpenAI's tools that is refused."""
+    setting = TOOL_SETTINGS[kind]
+    if setting.is_switch:
+        return f"Allow it in the key's project, or turn off {setting.valve}."
+    return f"Check {setting.valve}."
 
 
 class _Diagnostics:
@@ -19412,7 +20042,7 @@ class _Diagnostics:
             only = {"tools": [tool], "tool_choice": "none"}
             tries.append((tool["type"], works, only))
         for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
             name = more.get("tools", [{}])[0].get("server_label") or kind
             yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
@@ -19426,7 +20056,8 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
-            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
+            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
+            return f"- ⚠️ **{what}**: {complaint}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
@@ -19453,8 +20084,9 @@ class _Diagnostics:
                 if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
-        answered = ended.ending.kind in ("completed", "incomplete")
-        return remedy if answered else ended.ending.sentence
+        if ended.ending.kind in ("completed", "incomplete"):
+            return remedy
+        return advised_ending(ended.ending, PIPE_SHELL).sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
@@ -19499,7 +20131,7 @@ async def stream_lines(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.failover
+# owui_manifold.run.failover
 #
 # Where a call is answered, if the filter of the administration has endpoints for it.
 #

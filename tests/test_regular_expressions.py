@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pattern_work import (
+from measures.pattern_work import (
     SHORT_LIMIT,
     compile_pattern,
     match_end,
@@ -54,9 +54,9 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
     ),
     # Schemas of the settings of administrators.
     "openai_responses.json_input: schema": [
-        *texts_of("owui_manifold.model_valves", "_OVERRIDE_FORMS"),
-        *texts_of("owui_manifold.remote_servers", "_SERVER_LABEL"),
-        *texts_of("owui_manifold.remote_servers", "_SOME_TEXT"),
+        *texts_of("owui_manifold.call.model_valves", "_OVERRIDE_FORMS"),
+        *texts_of("owui_manifold.call.remote_servers", "_SERVER_LABEL"),
+        *texts_of("owui_manifold.call.remote_servers", "_SOME_TEXT"),
     ],
     "gpt5_agent.tools.guard: f'(?:{re.escape(prefix)})+'": ["(?:a_)+", "(?:a_a_)+"],
     # Paths of parameters that a server named.

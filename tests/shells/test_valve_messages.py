@@ -13,7 +13,7 @@ from openai_responses.errors import (
     SettingFault,
     SettingName,
 )
-from owui_manifold.valves import Valves as PipeValves
+from owui_manifold.call.valves import Valves as PipeValves
 from shells.shell import PIPE_SHELL, PIPELINE_SHELL
 from shells.valve_messages import advised_ending, error_message, fault_advice
 
