@@ -24,7 +24,7 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.records import message_key
-from owui_manifold.store.chat_store import ChatKeys
+from owui_manifold.store.keys import ChatKeys
 from signing import KEYS, with_sent
 from stand_in_host import SERVER_SECRET
 
