@@ -4,13 +4,14 @@ A body holds side by side what a client sent, what a user chose on the page, wha
 filters added and what is stored with the model.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.errors import unknown_words
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
+from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.config import comma_list
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import ExpertSettings
@@ -18,40 +19,25 @@ from owui_manifold.host.open_webui import administrator_params
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
-_TOOL_TYPES = (
-    "web_search",
-    "web_search_preview",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "apply_patch",
-    "computer",
-    "computer_use_preview",
-    "local_shell",
-    "programmatic_tool_calling",
-)
-_CLOSED_FIELDS = (
-    "vector_store_ids",
-    "container",
-    "environment",
-    "input_image_mask",
-    "server_url",
-    "connector_id",
-    "tunnel_id",
-    "authorization",
-    "headers",
-)
-"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
+_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+"""Fields that are closed in every tool: the API may get to know one in another kind."""
+
+
+def _tool_words() -> Iterator[str]:
+    """Yield the words that open tools: their types, and fields of these."""
+    for kind in TOOL_KINDS.values():
+        for name in kind.types:
+            yield name
+            for field in kind.closed_fields:
+                yield f"{name}.{field}"
+
 
 _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
     "reasoning.context",
     *ADMINISTRATORS_KEYS,
-    *_TOOL_TYPES,
-    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
+    *_tool_words(),
 }
 
 

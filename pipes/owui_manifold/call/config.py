@@ -1,8 +1,8 @@
 """What the valves come to for one call: they are read once, into a `Config`.
 
 The switches of the composer come from the companion filter, in
-`__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
-(true), `thinking` (an effort).
+`__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
+`thinking` (an effort).
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.log import LOG_LEVELS
-from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
 from shells.json_valve import read_json_valve
 
 _Read = TypeVar("_Read")
@@ -68,11 +68,10 @@ class Config(NamedTuple):
     summary: str
     verbosity: str | None
     service_tier: str
-    web_search: bool
+    tool_kinds: frozenset[str]
+    """The kinds of OpenAI's tools to offer."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
-    code_interpreter: bool
-    image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
@@ -108,7 +107,7 @@ def read_config(
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    tool_kinds = _offered_kinds(own, allowed, is_mapped)
     return Config(
         valves=allowed,
         expert=expert,
@@ -125,10 +124,8 @@ def read_config(
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choice(own.VERBOSITY, None),
         service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=searches,
-        replaces_search=searches and is_mapped,
-        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        tool_kinds=tool_kinds,
+        replaces_search=is_mapped and "web_search" in tool_kinds,
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
@@ -159,6 +156,23 @@ def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRe
         return error
 
 
+def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+    """Return the kinds of OpenAI's tools that valves and user want.
+
+    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    """
+    offered = set[str]()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(getattr(valves, setting.valve))
+        if kind == "web_search":
+            is_on = is_on or is_mapped
+        if setting.is_switch:
+            is_on = _choice(getattr(own, setting.user_valve), is_on)
+        if is_on:
+            offered.add(kind)
+    return frozenset(offered)
+
+
 def _choice(own: str, default: Any) -> Any:
     """Return what a user chose, or the default for `inherit`."""
     return {"inherit": default, "on": True, "off": False}.get(own, own)
@@ -166,7 +180,6 @@ def _choice(own: str, default: Any) -> Any:
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
-_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
     "The switches of the composer do nothing: they are of another version than this "
@@ -177,9 +190,7 @@ _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
     "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
+    **TOOL_SWITCHES,
     "service_tier": "SERVICE_TIER",
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
@@ -193,7 +204,7 @@ def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
         return user, ""
     if given.get("version") != _FILTER_VERSION:
         return user, _OTHER_FILTER_VERSION
-    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
     return user.model_copy(update=changed), ""

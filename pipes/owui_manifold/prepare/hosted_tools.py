@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
@@ -18,17 +18,11 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
+from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.config import Config, comma_list
 from owui_manifold.call.expert import ExpertSettings, WebSearchOptions
-from owui_manifold.call.valves import Valves
+from owui_manifold.call.valves import TOOL_SETTINGS
 from shells.json_valve import read_json_valve
-
-_REPLACED = {
-    "web_search": ("search_web", "fetch_url"),
-    "code_interpreter": ("execute_code",),
-    "image_generation": ("generate_image", "edit_image"),
-}
-"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE_NAMES = ("city", "region", "country", "timezone")
 _COUNTRY_CODE = 2
@@ -49,27 +43,27 @@ def hosted_tools(
     """
     usable = [
         tool
-        for tool in _configured_tools(config, partial(_takes, model))
+        for tool in _configured_tools(config, model)
         if json_digest(tool) not in refused
     ]
-    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
-    kept = () if config.replaces_search else _REPLACED["web_search"]
-    return usable, replaced.difference(kept)
+    replaced = set[str]()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
 
 
-def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
     """Yield the tools that are switched on and that a model takes."""
-    if config.web_search and takes("web_search"):
-        yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    servers = config.remote.tools if takes("mcp") else ()
-    if stores and takes("file_search"):
-        yield {"type": "file_search", "vector_store_ids": stores}
-    yield from servers
-    if config.code_interpreter and takes("code_interpreter"):
-        yield {"type": "code_interpreter", "container": {"type": "auto"}}
-    if config.image_generation and takes("image_generation"):
-        yield {**_image_options(config.valves), "type": "image_generation"}
+    for name, kind in TOOL_KINDS.items():
+        if name not in config.tool_kinds or not _takes(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config)
+        else:
+            yield {"type": name, **kind.least}
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -79,15 +73,28 @@ def _takes(model: ResolvedModel, kind: str) -> bool:
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
-def _image_options(valves: Valves) -> Item:
-    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
+def _file_search(config: Config) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any."""
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
+    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+
+
+def _remote_servers(config: Config) -> Sequence[Item]:
+    """Return a tool for each server."""
+    return config.remote.tools
+
+
+def _image_generation(config: Config) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
+    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
+    options = parse_json_object(text or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
         raise valve_error(problem, '{"quality": "high"}')
-    return options
+    return [{**options, "type": "image_generation"}]
 
 
-def _web_search(config: Config) -> Item:
+def _web_search(config: Config) -> Sequence[Item]:
     """Return the web search with the options of WEB_SEARCH_OPTIONS.
 
     A location with only its type keeps the API from assuming the United States
@@ -115,7 +122,7 @@ def _web_search(config: Config) -> Item:
         tool["external_web_access"] = False
     if options.return_token_budget != "default":
         tool["return_token_budget"] = options.return_token_budget
-    return tool
+    return [tool]
 
 
 _SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
@@ -146,6 +153,15 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
     if len(place.get("country", "")) != _COUNTRY_CODE:
         place.pop("country", None)
     return place
+
+
+_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
 
 
 class OfferedTools(NamedTuple):

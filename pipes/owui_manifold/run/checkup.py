@@ -21,6 +21,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.call.config import comma_list, run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
+from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
 
 _FEWEST_TOKENS = 16
@@ -35,10 +36,7 @@ _VERIFY = "Verify the organization at OpenAI, or"
 _CHECK_ADVICE = {
     "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
     "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
-    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
 }
-_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -47,6 +45,14 @@ _LOST = (
     "The API left some out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
+
+
+def _tool_advice(kind: str) -> str:
+    """Return what to do about a kind of OpenAI's tools that is refused."""
+    setting = TOOL_SETTINGS[kind]
+    if setting.is_switch:
+        return f"Allow it in the key's project, or turn off {setting.valve}."
+    return f"Check {setting.valve}."
 
 
 class _Diagnostics:
@@ -87,7 +93,7 @@ class _Diagnostics:
             only = {"tools": [tool], "tool_choice": "none"}
             tries.append((tool["type"], works, only))
         for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
             name = more.get("tools", [{}])[0].get("server_label") or kind
             yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))

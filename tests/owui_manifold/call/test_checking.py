@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from call_sample import arrived_call, chat
+from calls.sample import arrived_call, chat
 from openai_responses.errors import InvalidRequest
 from owui_manifold.call.checking import check_call
 from owui_manifold.call.valves import Valves
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -3,7 +3,7 @@
 import pytest
 
 from owui_manifold.call.config import read_config
-from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.call.valves import TOOL_SWITCHES, UserValves, Valves
 
 ALL = UserValves(
     REASONING_EFFORT="max",
@@ -22,14 +22,11 @@ CHOSEN = {
     "effort": "max",
     "summary": "detailed",
     "verbosity": "high",
-    "web_search": True,
-    "image_generation": True,
-    "code_interpreter": True,
     "service_tier": "priority",
     "shows_cost": True,
     "log_level": "DEBUG",
 }
-"""What these come to where they count."""
+"""What these come to where they count, beside the kinds of tools."""
 
 
 def left(may_change: str | None = None, role: str = "user") -> set[str]:
@@ -39,7 +36,8 @@ def left(may_change: str | None = None, role: str = "user") -> set[str]:
     config = read_config(valves, {"valves": ALL, "role": role})
     assert config.own_key == "sk-own"
     assert config.shows_log is (role == "admin")
-    return {name for name, value in CHOSEN.items() if getattr(config, name) == value}
+    kept = {name for name, value in CHOSEN.items() if getattr(config, name) == value}
+    return kept | config.tool_kinds
 
 
 def test_every_setting_of_a_user_is_tried() -> None:
@@ -47,7 +45,8 @@ def test_every_setting_of_a_user_is_tried() -> None:
     judged_elsewhere = {"API_KEY", "SHOW_LOG_ON_ERROR"}  # in `left`
 
     assert ALL.model_fields_set == UserValves.model_fields.keys()
-    assert len(CHOSEN) == len(ALL.model_fields_set - judged_elsewhere)
+    chosen = ALL.model_fields_set - judged_elsewhere
+    assert len(CHOSEN) + len(TOOL_SWITCHES) == len(chosen)
 
 
 def problems(may_change: str) -> tuple[str, ...]:
@@ -57,7 +56,8 @@ def problems(may_change: str) -> tuple[str, ...]:
 
 def test_what_costs_much_is_not_the_users_to_switch_on() -> None:
     """Unless the administrator says so."""
-    assert CHOSEN.keys() - left() == {"image_generation", "service_tier"}
+    everything = {*CHOSEN, *TOOL_SWITCHES}
+    assert everything - left() == {"image_generation", "service_tier"}
     assert left("image_generation, service_tier") == {
         "image_generation",
         "service_tier",
@@ -72,7 +72,7 @@ def test_nothing(may_change: str) -> None:
 
 def test_everything() -> None:
     """For all, or for administrators."""
-    assert left("all") == left("nothing", "admin") == set(CHOSEN)
+    assert left("all") == left("nothing", "admin") == {*CHOSEN, *TOOL_SWITCHES}
 
 
 def test_words_are_read_as_people_write_them() -> None:

@@ -27,9 +27,9 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import OutputWriter, RowWriter, StoredAnswer
-from run_sample import ORIGIN, call, reasoning
-from signing import KEYS, SIGN
-from stand_in_host import SERVER_SECRET, Row, StandInHost
+from runs.sample import ORIGIN, call, reasoning
+from stand_in.host import SERVER_SECRET, Row, StandInHost
+from stand_in.signing import KEYS, SIGN
 
 pytestmark = pytest.mark.asyncio
 
