@@ -63,7 +63,8 @@ def current_pages() -> Iterator[tuple[Path, str]]:
     shown = [
         match["name"] for text in pages.values() for match in _TABLE.finditer(text)
     ]
-    if missing := made.keys() - set(shown):
+    missing = made.keys() - set(shown)
+    if missing:
         raise ValueError(f"No page shows the table {', '.join(sorted(missing))}.")
     for page, text in pages.items():
         yield page, with_tables(text, made)
@@ -148,7 +149,8 @@ def shown_default(field: FieldInfo) -> str:
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
+    rule = ["---" for _ in head]
+    lines = [head, rule, *rows]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 
 

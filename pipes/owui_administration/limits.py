@@ -154,7 +154,8 @@ class UserLimits:
         """Count responses (see `Account.count_responses`)."""
         requests = counts[0]
         if self._counts and self.table and requests:
-            user_id, day = str(self._user.get("id")), self.today.isoformat()
+            user_id = str(self._user.get("id"))
+            day = self.today.isoformat()
             money = round((cost or 0) * _MICRO)
             row = UsageRow(user_id, day, model, *counts, money)
             self.rows.append(row)
@@ -245,7 +246,8 @@ async def read_user_limits(
     every_rule, problem = read_limits(text)
     if every_rule is None:
         return UserLimits(facts=facts)
-    user, today = facts.get("user") or {}, utc_today()
+    user = facts.get("user") or {}
+    today = utc_today()
     user_id = str(user.get("id"))
     names = {user_id, str(user.get("email"))}
     has_groups = any(rule.group for rule in every_rule)

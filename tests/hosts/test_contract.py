@@ -6,18 +6,19 @@ The oldest version is asked in test_oldest.py, which imports the tests of a repo
 import ast
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from hosts.offline import HERE
-from hosts.users import User
+from hosts.people.users import User
 
 pytestmark = pytest.mark.host
 
+HERE = Path(__file__).resolve().parent
 PIPES = HERE.parents[1] / "pipes"
-PROBE = HERE / "contract_probe.py"
+PROBE = HERE / "plugins/contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {

@@ -161,8 +161,8 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
             continue
         elif item.get("type") == COMMENTARY_TYPE:
             by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
+        elif _host_text(item):
+            start, place = _find_text(answer, place, item)
             if start:
                 by_id[_item_id(item)] = start
             if start and place:
@@ -171,17 +171,19 @@ def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
 
 
 def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
+    answer: Sequence[ChatPart], place: _Place, item: Item
 ) -> tuple[_Place | None, _Place | None]:
     """Return where the next text of a run begins, and where it ends.
 
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
+    text = _host_text(item)
     number, offset = place
     whole = _part_text(answer, number)
     if offset and offset == len(whole):
-        number, offset = number + 1, 0
+        number += 1
+        offset = 0
         whole = _part_text(answer, number)
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):

@@ -130,8 +130,10 @@ class Recorder:
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = self._take_turn()
             name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            yield TurnDetails(details)
 
     def _take_turn(self) -> list[tuple[Item, str]]:
         """Return the items of the response that has ended, each with its shown text.

@@ -24,36 +24,37 @@ class ExpertSettings(TimeoutSettings):
         default=2,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     max_retry_wait_seconds: float = Field(
         default=60,
         ge=0,
-        description="Longest wait that a server may ask for before a retry. If it asks "
+        description="Longest wait before a retry that a server may ask for. If it asks "
         "for more, the error is shown.",
     )
     flex_falls_back: bool = Field(
         default=False,
-        description="Answer at the standard tier, at twice the price, where the `flex` "
+        description="Answer at the standard tier, at twice the price, if the `flex` "
         "tier has no capacity. Off: the answer ends with a message.",
     )
     caller_may_set: str = Field(
         default="",
-        description="What requests may set that is the administrator's, separated by "
-        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
-        "`admin:service_tier` for administrators alone (docs/parameters.md).",
+        description="What requests may set although it is reserved for administrators, "
+        "separated by commas: parameters, types of OpenAI's tools, fields "
+        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
+        "requests only (docs/parameters.md).",
     )
     user_keys_get: Literal["nothing", "headers", "all"] = Field(
         default="nothing",
-        description="What goes out with a user's own key: `headers` sends "
+        description="What is sent along with a user's own key: `headers` sends "
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices of models that end.",
+        "and for notices about models that will be shut down.",
     )
     stable_instructions: Literal["auto", "on", "off"] = Field(
         default="auto",
@@ -63,7 +64,7 @@ class ExpertSettings(TimeoutSettings):
     )
     strict_tool_calling: bool = Field(
         default=False,
-        description="Have OpenAI enforce the schemas of tools where they are simple.",
+        description="Have OpenAI enforce the schemas of tools that are simple enough.",
     )
     prompt_cache_diagnostics: bool = Field(
         default=False,
@@ -94,7 +95,8 @@ class WebSearchOptions(BaseModel):
 
     search_context_size: Literal["low", "medium", "high"] = Field(
         default="medium",
-        description="How much of the pages found the model reads; more costs more.",
+        description="How much of the pages found the model reads; more is more "
+        "expensive.",
     )
     user_location: str | dict[str, str] = Field(
         default="",
@@ -104,20 +106,20 @@ class WebSearchOptions(BaseModel):
     allowed_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="The only domains to search, with their subdomains; 100 at most.",
+        description="The only domains to search, with their subdomains; at most 100.",
     )
     blocked_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="Domains to leave out; 100 at most. Pages of them were seen in "
-        "results all the same.",
+        description="Domains to exclude; at most 100. Results have contained their "
+        "pages nevertheless.",
     )
     external_web_access: bool = Field(
         default=True,
-        description="Whether pages are read live. Off: from OpenAI's cache alone.",
+        description="Whether pages are read live. Off: only from OpenAI's cache.",
     )
     return_token_budget: Literal["default", "unlimited"] = Field(
         default="default",
         description="How much text a search may return; `unlimited` is for long "
-        "research and costs more.",
+        "research and is more expensive.",
     )

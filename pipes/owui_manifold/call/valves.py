@@ -59,18 +59,18 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model draw pictures; each is billed and stored."
+        False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and usage: tokens and web "
-        "searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens "
+        "and web searches only.",
     )
 
     # Key and server
@@ -89,7 +89,7 @@ class Valves(BaseModel):
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for tasks. "
-        "Administrators can always use the key of this pipe.",
+        "Administrators can always use this pipe's key.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
@@ -103,31 +103,32 @@ class Valves(BaseModel):
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. If empty, HTTPS_PROXY "
-        "and NO_PROXY of the environment are used.",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
         secret=True,
     )
     CA_BUNDLE: str = _valve(
         "",
-        "Path of a file of certificates to trust. If empty, those of the system are "
+        "Path of a file with the certificates to trust. If empty, the system's are "
         "used.",
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the server's certificate. Turn it off for tests only: others on the "
+        "Check the server's certificate. Turn this off for tests only: others on the "
         "network can then read the key.",
     )
 
     # Models
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
         '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If empty, or "
-        "unchanged at another server than OpenAI's, the chat's own model is used.",
+        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
+        "still the default at a server other than OpenAI's, the chat's own model is "
+        "used.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
@@ -137,15 +138,18 @@ class Valves(BaseModel):
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
-        "to 6 times, if model and project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
+        "to 6 times as much, if the model and the project have them.",
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, with reasoning. 0: the model's own limit.", ge=0
+        0,
+        "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers. Turn it off for servers or organizations that may not stream.",
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
@@ -155,7 +159,8 @@ class Valves(BaseModel):
 
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
-        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
+        True,
+        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
     )
     WEB_SEARCH_OPTIONS: str = _valve(
         "",
@@ -170,17 +175,18 @@ class Valves(BaseModel):
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
-        "How closely the model looks at attached pictures, unless the request says it. "
-        "`low` costs less.",
+        "How closely the model looks at attached images, unless the request says "
+        "otherwise. `low` costs less.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Up to two vector stores: `vs_1, vs_2`."
+        "",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI sends their "
-        "text again.",
+        "Attached files that are sent to the model whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI also sends "
+        "their text.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -195,37 +201,46 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies to a tool's "
-        "name in the chat and to its own, without a server's id.",
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
     )
     TOOL_TIMEOUTS: str = _valve(
         "default: 120",
         "Time limits of tool calls in seconds, excluding time waiting for approval, by "
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and pictures have one hour.",
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls before the model has to answer.", ge=1
+        10,
+        "Maximum number of rounds of tool calls before the model has to answer.",
+        ge=1,
     )
-    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
+    MAX_TOOL_CALLS: int = _valve(
+        100, "Maximum number of tool calls in one answer.", ge=1
+    )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Change Function Calling of models from Legacy to Native."
+        False,
+        "Switch models whose Function Calling is set to Legacy to Native.",
     )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; otherwise choose "
-        "`disabled`.",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
-        "or in the whole conversation (stored in the chat).",
+        "How long the model gets its encrypted reasoning back: not at all, within one "
+        "answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -235,19 +250,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under keys of its own, with lines that copies of "
-        "answers show. Both are read.",
+        "each answer, `markers` under the pipe's own keys, with lines in the text that "
+        "copies of answers contain. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text that protects hidden chat data. After a change, older "
-        "chats are read only in part. If empty, the server's WEBUI_SECRET_KEY is used.",
+        "A long random text that protects hidden chat data. If you change it, older "
+        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "used.",
         secret=True,
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "or `off`, as OpenAI decides. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -256,19 +272,20 @@ class Valves(BaseModel):
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat whose input has more tokens. 0: never. Not "
-        "available at Azure.",
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
         ge=0,
     )
 
     # Log and the rest
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO", "Lowest level in the server's log, which holds no key or chat text."
+        "INFO",
+        "Lowest level in the server's log, which contains no key and no chat text.",
     )
     EXPERT_JSON: str = _valve(
         "",
-        "A JSON object of settings that hardly any server needs, such as timeouts, "
-        "retries and the audit log (docs/settings.md lists them): "
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        "audit log (docs/settings.md lists them): "
         '`{"max_retries": 3}`.',
     )
 
@@ -302,8 +319,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that "
-        "it lacks is not sent.",
+        "How long a model thinks. `max` is the highest effort that it has; any other "
+        "effort that it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -312,7 +329,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
@@ -320,8 +337,8 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the server's log says about your chats: more than the administrator "
-        "chose, never less.",
+        "Log level of your chats; it can be more detailed than the administrator's, "
+        "never less.",
     )
     API_KEY: str = _valve(
         "",

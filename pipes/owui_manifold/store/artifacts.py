@@ -96,7 +96,7 @@ class ArtifactStore:
             if content:
                 stored = await self._store(picture_name(kind), content)
                 files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
+                notes += [] if stored else [_NOT_STORED.format("The image")]
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from agents.sample import ScriptedProvider, WeatherTool, calls, events_of, question
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import AgentEvent, RunMetadata
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
-from run_sample import message, reasoning
-from signing import SIGN
-from skipping_loop import run_skipping
+from runs.sample import message, reasoning
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")

@@ -25,8 +25,8 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.records import message_key
 from owui_manifold.store.chat_store import ChatKeys
-from signing import KEYS, with_sent
-from stand_in_host import SERVER_SECRET
+from stand_in.host import SERVER_SECRET
+from stand_in.signing import KEYS, with_sent
 
 ROW = {
     "q0": {"role": "user", "content": "zero"},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
@@ -30,7 +30,7 @@ from owui_chat.storage.details_carrier import (
     write_details,
 )
 from owui_chat.storage.signature import sign_object
-from run_sample import (
+from runs.sample import (
     ORIGIN,
     Page,
     call,
@@ -44,7 +44,7 @@ from run_sample import (
     search,
     without,
 )
-from signing import SIGN
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]

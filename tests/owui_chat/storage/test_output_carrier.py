@@ -23,8 +23,8 @@ from owui_chat.storage.output_carrier import (
     stored_outputs,
 )
 from owui_chat.storage.records import Record, read_records, write_records
-from run_sample import ORIGIN, call, message, output, reasoning
-from signing import SIGN
+from runs.sample import ORIGIN, call, message, output, reasoning
+from stand_in.signing import SIGN
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, USER, chat
-from caller_sample import HOSTED, OURS
+from calls.callers import HOSTED, OURS
+from calls.outcomes import chunks_of, result_of, statuses
+from calls.sample import IDS, USER, chat
+from calls.valves import expert
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS, CALLERS_KEYS
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, result_of, statuses
 from simulator import Simulator
-from stand_in_host import StandInHost
-from valve_texts import expert
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, call_of, chat, host_context
+from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import json_digest
 from openai_responses.loop.tools import CallLimits, Toolset

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request

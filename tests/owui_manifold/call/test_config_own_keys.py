@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, MODEL, USER, call_of, chat
+from calls.outcomes import chunks_of, result_of
+from calls.sample import IDS, MODEL, USER, call_of, chat
+from calls.valves import expert
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
@@ -14,11 +16,9 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.hosted_tools import hosted_tools
-from pipe_calls import chunks_of, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
-from stand_in_host import host_request
-from valve_texts import expert
+from stand_in.host import host_request
 
 OWN = UserValves(API_KEY="sk-own")
 TOKEN = "canary-of-the-clocks"

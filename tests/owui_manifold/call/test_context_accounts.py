@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, USER, call_of, chat
+from calls.outcomes import chunks_of, errors, grown, result_of
+from calls.sample import MODEL, USER, call_of, chat
+from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, errors, grown, result_of
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
-from valve_texts import expert
 
 OWN = UserValves(API_KEY=" sk-own\n")
 EXTRA = (

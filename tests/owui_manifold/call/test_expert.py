@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from calls.valves import expert
 from owui_manifold.call.config import read_config
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.call.valves import Valves
-from valve_texts import expert
 
 
 def test_defaults_are_safe() -> None:

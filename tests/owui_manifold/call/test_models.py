@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from calls.valves import expert
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import Valves
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = pytest.mark.asyncio
 

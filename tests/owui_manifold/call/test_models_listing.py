@@ -11,7 +11,7 @@ from openai_responses.transport.connections import Connections
 from owui_manifold.call import models
 from owui_manifold.call.models import Listing, fetch_models
 from simulator import Simulator
-from upstream import Upstream
+from upstream.server import Upstream
 
 pytestmark = pytest.mark.asyncio
 

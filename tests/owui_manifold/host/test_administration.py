@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from call_sample import chat
+from calls.outcomes import NATIVE, chunks_of, errors
+from calls.sample import chat
 from openai_responses.errors import InvalidRequest
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import active_administration
 from owui_manifold.pipe import Pipe
-from pipe_calls import NATIVE, chunks_of, errors
-from stand_in_host import StandInHost, host_request
+from stand_in.host import StandInHost, host_request
 
 pytestmark = pytest.mark.asyncio
 

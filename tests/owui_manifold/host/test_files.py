@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import pytest
 
-from call_sample import call_of, chat, host_context
+from calls.sample import call_of, chat, host_context
+from chats.pictures import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import resolve_images
@@ -18,8 +19,7 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.files import add_documents, split_result_files
 from owui_manifold.host.open_webui import scale_image
 from owui_manifold.prepare.chat import build_chat_request
-from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
-from stand_in_host import Row, StandInHost
+from stand_in.host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 
@@ -320,7 +320,7 @@ async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
     built = await build_chat_request(call_of(body, Valves.model_validate(given)))
 
     first, *others = built.request.input[0]["content"]
-    assert first["text"].startswith("[A picture or file is left out")
+    assert first["text"].startswith("[An image or file is left out")
     assert [part["type"] for part in others] == ["input_image"] * 1500
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from chats.pictures import BMP, JPEG, PIXEL, data_url
 from owui_chat.input.attachments import UNREADABLE_IMAGE
 from owui_manifold.host.files import split_result_files
-from picture_sample import BMP, JPEG, PIXEL, data_url
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

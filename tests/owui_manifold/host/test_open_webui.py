@@ -11,7 +11,7 @@ from owui_manifold.host.open_webui import (
     server_secret,
     write_chat_keys,
 )
-from stand_in_host import SERVER_SECRET, Row, StandInHost
+from stand_in.host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 

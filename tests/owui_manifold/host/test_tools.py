@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, call_of, chat, host_context
+from calls.sample import IDS, call_of, chat, host_context
+from chats.pictures import PIXEL, PNG
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.call.context import Caller
@@ -17,10 +18,9 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.threads import ToolThreads, UserThreads
 from owui_manifold.host.tools import HostTools, long_running_tools
 from owui_manifold.prepare.request import tool_user
-from picture_sample import PIXEL, PNG
-from stand_in_host import StandInHost, host_callable
-from tool_sample import CITY, answers_of, calling
-from upstream import until
+from runs.tools import CITY, answers_of, calling
+from stand_in.host import StandInHost, host_callable
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 

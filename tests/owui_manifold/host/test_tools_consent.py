@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, host_context
+from calls.sample import call_of, host_context
 from openai_responses.loop.tools import Approver
 from owui_manifold.call.context import PipeCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.tools import build_approver
-from stand_in_host import host_callable
+from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
 

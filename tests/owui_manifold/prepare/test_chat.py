@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context
+from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
+from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, json_digest, message_text
 from openai_responses.repairs.finding import Trial
@@ -21,10 +22,9 @@ from owui_manifold.prepare.request import (
     is_as_configured,
     repair_scope,
 )
-from run_sample import message, reasoning
-from signing import SIGN
-from stand_in_host import Row, StandInHost
-from valve_texts import expert
+from runs.sample import message, reasoning
+from stand_in.host import Row, StandInHost
+from stand_in.signing import SIGN
 
 pytestmark = pytest.mark.asyncio
 

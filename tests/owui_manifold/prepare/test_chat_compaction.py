@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, TOOL, call_of, chat, valves_for
+from calls.outcomes import NATIVE, answering, chunks_of, stored
+from calls.sample import IDS, TOOL, call_of, chat, valves_for
+from calls.turns import row_of
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
-from pipe_calls import NATIVE, answering, chunks_of, stored
 from simulator import Simulator
-from stand_in_host import StandInHost, host_callable
-from turn_sample import row_of
+from stand_in.host import StandInHost, host_callable
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL
+from calls.sample import TOOL
+from calls.turns import answered, asked_as, row_of
 from openai_responses.digest import hex_digest
 from openai_responses.transport.connections import Connections
 from simulator import Simulator
-from stand_in_host import StandInHost
-from turn_sample import answered, asked_as, row_of
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, USER, chat, valves_for
+from calls.outcomes import chunks_of, errors, statuses
+from calls.sample import IDS, USER, chat, valves_for
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, errors, statuses
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

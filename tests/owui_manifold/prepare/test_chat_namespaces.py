@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL
+from calls.sample import TOOL
+from calls.turns import answered, asked_as, row_of
 from openai_responses.items import Item
 from openai_responses.requests.turns import Turn
 from openai_responses.transport.connections import Connections
 from owui_chat.input.prefix import SentContext
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import message_key, read_records, write_records
-from signing import SIGN, with_sent
 from simulator import Simulator
-from stand_in_host import StandInHost
-from turn_sample import answered, asked_as, row_of
+from stand_in.host import StandInHost
+from stand_in.signing import SIGN, with_sent
 
 pytestmark = pytest.mark.asyncio
 

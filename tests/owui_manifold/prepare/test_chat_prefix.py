@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from long_chat import long_chat
+from calls.turns import answered, asked_as, row_of
+from calls.valves import expert
+from chats.long_chat import long_chat
 from openai_responses.items import Item
 from openai_responses.transport.connections import Connections
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
-from stand_in_host import Row, StandInHost
-from turn_sample import answered, asked_as, row_of
-from valve_texts import expert
+from stand_in.host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, call_of, chat
+from calls.sample import MODEL, call_of, chat
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.request import build_task_request
 from owui_manifold.present.report import report_request
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 PROMPT = '### Task: a title. JSON format: { "title": "..." }'

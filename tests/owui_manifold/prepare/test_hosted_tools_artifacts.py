@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import config_of
+from calls.sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model

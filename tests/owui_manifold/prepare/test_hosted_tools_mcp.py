@@ -5,15 +5,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, TOOL, USER, call_of, chat, valves_for
-from openai_responses.loop.events import Status
-from openai_responses.transport.connections import Connections
-from owui_manifold.call.config import read_config
-from owui_manifold.call.context import Caller
-from owui_manifold.pipe import Pipe
-from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.run.answer import answer_events
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     chunks_of,
@@ -23,9 +15,17 @@ from pipe_calls import (
     said,
     statuses,
 )
+from calls.sample import MODEL, TOOL, USER, call_of, chat, valves_for
+from calls.valves import expert
+from openai_responses.loop.events import Status
+from openai_responses.transport.connections import Connections
+from owui_manifold.call.config import read_config
+from owui_manifold.call.context import Caller
+from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
 from simulator import Simulator
-from stand_in_host import StandInHost
-from valve_texts import expert
+from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import chat, valves_for
+from calls.outcomes import answering, chunks_of, errors, grown, statuses
+from calls.sample import chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
-from pipe_calls import answering, chunks_of, errors, grown, statuses
 from simulator import Simulator
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,7 +7,7 @@ import pytest
 from openai.types.responses import FileSearchToolParam, WebSearchToolParam
 from pydantic import TypeAdapter
 
-from call_sample import config_of
+from calls.sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model

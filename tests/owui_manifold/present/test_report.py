@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, RUN_ID, TOOL, call_of, chat
+from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
+from calls.valves import expert
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError, InvalidRequest
 from openai_responses.loop.events import RunDone, Trace
@@ -21,9 +22,8 @@ from owui_manifold.present.report import (
     report_exception,
     report_request,
 )
-from run_sample import message
-from stand_in_host import StandInHost
-from valve_texts import expert
+from runs.sample import message
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

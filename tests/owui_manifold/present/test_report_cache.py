@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import USER, valves_for
+from calls.outcomes import chunks_of, statuses
+from calls.sample import USER, valves_for
+from calls.valves import expert
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, statuses
 from simulator import Simulator
-from stand_in_host import StandInHost
-from valve_texts import expert
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, call_of, chat, host_context
+from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Caller, PipeCall
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import build_task_request
 from owui_manifold.present.report import notices_of
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

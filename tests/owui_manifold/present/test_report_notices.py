@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, TOOL, USER, chat
+from calls.outcomes import chunks_of, errors, host_events, statuses
+from calls.sample import IDS, TOOL, USER, chat
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, errors, host_events, statuses
 from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]

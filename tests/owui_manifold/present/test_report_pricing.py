@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.present.report import report_end
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

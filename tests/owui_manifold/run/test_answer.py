@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
+from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
 from openai_responses.items import is_call
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
@@ -20,10 +20,10 @@ from owui_chat.storage.records import message_key, read_records
 from owui_manifold.call.context import Caller, PipeCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
-from signing import SIGN
 from simulator import Simulator
-from stand_in_host import StandInHost, host_callable
-from upstream import until
+from stand_in.host import StandInHost, host_callable
+from stand_in.signing import SIGN
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 

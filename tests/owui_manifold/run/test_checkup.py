@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
@@ -13,7 +13,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.run.checkup import run_diagnostics
 from simulator import Simulator
-from upstream import KEY, Upstream
+from upstream.server import KEY, Upstream
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,20 +8,20 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from call_sample import IDS, USER, chat
-from owui_administration.filter import Filter
-from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
-from pipe_calls import (
+from calls.outcomes import (
     chunks_of,
     errors,
     result_of,
     statuses,
     stored,
 )
+from calls.sample import IDS, USER, chat
+from owui_administration.filter import Filter
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in_host import StandInHost, host_request
-from upstream import Upstream
+from stand_in.host import StandInHost, host_request
+from upstream.server import Upstream
 
 pytestmark = pytest.mark.asyncio
 

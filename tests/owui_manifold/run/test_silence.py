@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL, chat, valves_for
+from calls.outcomes import NATIVE, chunks_of, closings, errors, host_events, statuses
+from calls.sample import TOOL, chat, valves_for
+from calls.valves import expert
 from owui_manifold.pipe import Pipe
-from pipe_calls import NATIVE, chunks_of, closings, errors, host_events, statuses
 from simulator import Simulator
-from stand_in_host import host_callable
-from valve_texts import expert
+from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,7 +63,7 @@ async def test_a_silence_that_does_not_end(pipe: Pipe) -> None:
 
     times = ("20 s", "1 min", "3 min")
     assert page.lines == [SILENT.format(time) for time in times]
-    assert "fell silent in the middle of the answer" in errors(chunks)[0]
+    assert "stopped sending in the middle of the answer" in errors(chunks)[0]
     assert host_events(chunks, "status")[-1]["hidden"]
 
 

@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, TOOL, USER, chat, valves_for
-from openai_responses.clock import utc_today
-from owui_administration.filter import Filter
-from owui_administration.usage_table import OWN_ROWS, UsageRow
-from owui_manifold.call.valves import UserValves
-from owui_manifold.pipe import Pipe
-from pipe_calls import (
+from calls.outcomes import (
     chunks_of,
     errors,
     grown,
@@ -20,9 +14,15 @@ from pipe_calls import (
     split_id,
     statuses,
 )
+from calls.sample import IDS, TOOL, USER, chat, valves_for
+from openai_responses.clock import utc_today
+from owui_administration.filter import Filter
+from owui_administration.usage_table import OWN_ROWS, UsageRow
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
-from stand_in_host import StandInHost, host_callable, host_request
-from usage_database import UsageDatabase
+from stand_in.host import StandInHost, host_callable, host_request
+from stand_in.usage_database import UsageDatabase
 
 pytestmark = pytest.mark.asyncio
 

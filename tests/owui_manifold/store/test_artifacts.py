@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from call_sample import MODEL, call_of, chat, host_context, valves_for
+from calls.sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.events import AnswerEvent, Marker
@@ -17,11 +17,11 @@ from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
-from signing import SIGN
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
-from stand_in_host import StandInHost, host_request
-from upstream import Upstream, replying
+from stand_in.host import StandInHost, host_request
+from stand_in.signing import SIGN
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -70,13 +70,13 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
     (card,) = cards(events)
     (row,) = host.files.rows.values()
     assert host.files.content(row.id) == base64.b64decode(FIRST)
-    assert (row.user_id, row.filename) == ("user-1", "picture.png")
+    assert (row.user_id, row.filename) == ("user-1", "image.png")
     assert card["files"] == [
         {
             "type": "image",
             "id": row.id,
             "url": f"/api/v1/files/{row.id}/content",
-            "name": "picture.png",
+            "name": "image.png",
             "content_type": "image/png",
         }
     ]

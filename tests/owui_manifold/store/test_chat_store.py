@@ -26,9 +26,9 @@ from owui_manifold.store.chat_store import (
     chat_keys,
     open_store,
 )
-from run_sample import ORIGIN, call, reasoning
-from signing import KEYS, SIGN
-from stand_in_host import SERVER_SECRET, Row, StandInHost
+from runs.sample import ORIGIN, call, reasoning
+from stand_in.host import SERVER_SECRET, Row, StandInHost
+from stand_in.signing import KEYS, SIGN
 
 pytestmark = pytest.mark.asyncio
 
