@@ -22,7 +22,7 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
-AGENT = {"gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
+AGENT = {"strategies", "gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
 SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
 ARROWS: dict[str, set[str]] = {
@@ -41,7 +41,8 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "shells": {"openai_responses"},
-    "owui_manifold": {"shells"} | CHAT | API_RUN,
+    "strategies": {"owui_chat"} | API_RUN,
+    "owui_manifold": {"shells", "strategies"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
         "openai_responses",
@@ -49,8 +50,10 @@ ARROWS: dict[str, set[str]] = {
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
-    "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
-    "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
+    "gpt5_agent": {"strategies", "gpt5_agent.shell", "gpt5_agent.terminal"}
+    | CHAT
+    | API_RUN,
+    "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
@@ -62,7 +65,7 @@ ARROWS: dict[str, set[str]] = {
 }
 """What each room may import beside itself."""
 
-PURE = {"owui_chat", *CHAT, *API}
+PURE = {"strategies", *CHAT, *API}
 IMPURE_MODULES = {
     "openai_responses.audit",
     "openai_responses.clock",

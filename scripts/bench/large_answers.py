@@ -16,7 +16,6 @@ from bench.large_chats import (
     message_item,
     reasoning_item,
 )
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.shell.views import HostRenderer
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
@@ -30,6 +29,7 @@ from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
+from strategies.thoughts import ThoughtFilter
 
 Work = Callable[[], object]
 

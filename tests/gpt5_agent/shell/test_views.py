@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
-from gpt5_agent.events import AgentEvent, RunMetadata
+from gpt5_agent.events import AgentEvent
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
@@ -15,6 +15,7 @@ from openai_responses.requests.replay import Origin
 from run_sample import message, reasoning
 from signing import SIGN
 from skipping_loop import run_skipping
+from strategies.metadata import RunMetadata
 
 Json = dict[str, Any]
 SAID = message("9", "It rains.")
