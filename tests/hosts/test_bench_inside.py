@@ -2,8 +2,8 @@
 
 import pytest
 
+from bench.host import Address
 from bench.inside import NATIVE, PIPE, answer, both_ways
-from bench.servers import Address
 from hosts.open_webui import OpenWebUI
 from hosts.tabs import Tab
 from hosts.users import User

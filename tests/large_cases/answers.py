@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from gpt5_agent.agent.thoughts import ThoughtFilter
+from gpt5_agent.shell.views import HostRenderer
 from large_cases.chats import (
     MODEL,
     ORIGIN,
@@ -16,8 +18,6 @@ from large_cases.chats import (
     message_item,
     reasoning_item,
 )
-from gpt5_agent.agent.thoughts import ThoughtFilter
-from gpt5_agent.shell.views import HostRenderer
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
