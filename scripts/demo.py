@@ -18,12 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
-from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
-from hosts.client import Json, OpenWebUIError
-from hosts.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
-from hosts.open_webui import OpenWebUI
-from hosts.pipelines_server import PipelinesServer
-from hosts.users import EVERYBODY_READS, User
+from hosts.people.client import Json, OpenWebUIError
+from hosts.people.users import EVERYBODY_READS, User
+from hosts.servers.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.agent import FUNCTION_CALLING, connected, install_pipeline
 from progress import Progress
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator

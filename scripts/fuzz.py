@@ -38,7 +38,7 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
-from stand_in_host import Row, StandInHost, host_callable, host_request
+from stand_in.host import Row, StandInHost, host_callable, host_request
 
 BUILT = Path(__file__).parents[1] / "pipes" / "openai_responses_manifold.py"
 Json = dict[str, Any]

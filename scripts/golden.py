@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from golden_run.comparison import SHOWN_DIFFERENCES, SHOWN_LINES, differences
 from golden_run.running import GoldenRun
-from host_functions import run_host_functions
+from hosts.servers.functions import run_host_functions
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPE = ROOT / "pipes" / "openai_responses_manifold.py"

@@ -39,7 +39,7 @@ from environment import Environment
 from fuzz import convert_output, describe_tool, load_pipe
 from other_servers.completions_stub import complete_chat
 from other_servers.relay import Relay
-from stand_in_host import Row, StandInHost, host_callable, host_request
+from stand_in.host import Row, StandInHost, host_callable, host_request
 
 ROOT = Path(__file__).resolve().parents[1]
 Json = dict[str, Any]

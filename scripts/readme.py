@@ -24,8 +24,8 @@ from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
-from owui_manifold.expert import ExpertSettings, WebSearchOptions  # noqa: E402
-from owui_manifold.valves import UserValves, Valves  # noqa: E402
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
+from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")

@@ -16,23 +16,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import release
-from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.agent import (
+from hosts.browser.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import fill_valves
+from hosts.people.users import EVERYBODY_READS
+from hosts.servers.offline import BootError, host_python
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
     agent_valves_changed,
     connected,
     install_pipeline,
 )
-from hosts.chromium import Chromium
-from hosts.offline import BootError, host_python
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipelines_server import PipelinesServer
-from hosts.pipes import valves_changed
-from hosts.switches import SWITCHES
-from hosts.users import EVERYBODY_READS
-from hosts.valves_dialog import fill_valves
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import SWITCHES
 from releasing.contents import FUNCTIONS, MODELS, PIPE_ID
 from simulator import Simulator
 from tour import LAKE, install_lake
@@ -238,7 +238,7 @@ async def show_agent_work(
             simulator.default_scenario = "agent-tasks,delay=30"
             await chat.open_model(FUNCTION_CALLING)
             await chat.ask("In which month was the lake warmest, in 2025 and in 2026?")
-            await chat.answers.last.get_by_text("2 rounds, 2 tool calls").click()
+            await chat.answers.last.get_by_text("2 rounds · 2 tool calls").click()
             await chat.answers.last.get_by_text("TASK 2 > ROUND 2").wait_for()
             await studio.take("agent-5-tasks", TALL)
 

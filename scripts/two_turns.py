@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hosts.client import Json
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from simulator import RecordedRequest, Simulator
 
 QUESTIONS = (

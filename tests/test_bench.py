@@ -27,7 +27,7 @@ from bench.soak import (
 )
 from bench.stream import Measured, Pace
 from simulator.options import find_spec, parse_spec
-from simulator.scenarios.catalogue import SCENARIOS
+from simulator.scenarios.catalog import SCENARIOS
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
 

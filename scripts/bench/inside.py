@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.host import BUILT, MODEL, Address, run_simulator, verdict
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe
 
 NATIVE = f"native.{MODEL}"
 BARE = "bare"

@@ -31,12 +31,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.host import BUILT, verdict
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, install_toolkit
-from hosts.tabs import Tab
+from calls.valves import expert
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, install_toolkit
 from simulator import Simulator
-from valve_texts import expert
 
 FUNCTION = "soak"
 INVENTORY = "inventory"

@@ -27,7 +27,7 @@ from golden_run.pipe_chats import (
     tool_message,
 )
 from golden_run.tools import function_tools, output_of
-from host_functions import HostFunctions
+from hosts.servers.functions import HostFunctions
 
 Json = dict[str, Any]
 

@@ -17,7 +17,7 @@ from recorded.shown import (
     read_native,
     read_plain,
 )
-from upstream import Upstream, started
+from upstream.server import Upstream, started
 
 Json = dict[str, Any]
 CHUNK_BYTES = 997

@@ -12,7 +12,7 @@ from typing import Any
 
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import PlannedAnswer, RequestOrigin, Responder
-from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.faults import LEAK_SCENARIOS
 from simulator.sealing import MAX_ID_CHARACTERS
 from simulator.wire.events import encode_end, encode_event

@@ -28,6 +28,7 @@ from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
 
@@ -63,7 +64,7 @@ def _as_stored(event: Any) -> AnswerEvent:
         return answer_event
     record = event.record
     value = write_records({record.ulid: record}, SIGN)
-    return StoredRecord(record.ulid, value, event.output_index)
+    return StoredRecord(record_item(record.ulid, value), event.output_index)
 
 
 def _no_time() -> float:

@@ -37,7 +37,7 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
 _MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
@@ -122,7 +122,7 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:

@@ -227,7 +227,7 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
@@ -306,7 +306,7 @@ def _required_fields(item: Item) -> Item:
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
     # (pydantic-ai 2.68.0).
-    if kind.tool == "web_search":
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.

@@ -28,10 +28,10 @@ from owui_chat.citations import (
     chat_annotations,
     strip_tracking,
 )
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.render.chunks import Chunk, Chunks, error_chunk, host_usage
-from owui_chat.storage.output_carrier import closing_commentary
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}

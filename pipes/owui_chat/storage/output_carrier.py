@@ -13,10 +13,6 @@ from openai_responses.items import (
     content_parts,
     is_call,
     is_call_output,
-    is_commentary,
-    item_type,
-    message_text,
-    open_calls,
 )
 from openai_responses.json_input import (
     JsonObject,
@@ -25,9 +21,8 @@ from openai_responses.json_input import (
     as_text,
     value_at,
 )
-from openai_responses.requests.replay import is_approval_request
 from owui_chat.code import CODE_CARD, code_text
-from owui_chat.events import StoredRecord
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -38,35 +33,20 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.records import message_key
 
-COMMENTARY_TYPE = "openai_responses:remark"
-
-
-def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
-    if open_calls(output):
-        return None
-    for item in reversed(output):
-        if is_call(item) or is_call_output(item) or is_approval_request(item):
-            return None
-        if item_type(item) == "message" and message_text(item).strip():
-            return item if is_commentary(item) else None
-    return None
-
-
 _RECORD_TYPE = "openai_responses:kept"
 _RECORD_ID = "kept_"
 
 
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
 
-    `before` is the id of the message item that follows; empty for the end.
+    Whoever shows the answer writes the id of the message item that follows into it.
     """
     return {
         "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
     }
 
 

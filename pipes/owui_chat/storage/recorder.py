@@ -31,11 +31,11 @@ from openai_responses.items import (
 from openai_responses.loop.events import ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.commentary import closing_commentary
 from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.records import (
     UNSHOWN_TEXT,
     Record,
