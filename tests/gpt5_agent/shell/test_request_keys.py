@@ -9,7 +9,7 @@ import pytest
 from gpt5_agent.shell.json_valves import AgentExpertSettings
 from gpt5_agent.shell.request_keys import find_unknown_keys, select_keys
 
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent-requests.md"
 OPEN = AgentExpertSettings().caller_may_set
 
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
