@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from hosts.client import Json
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 
 LAKE = "lake"
 """The id of a toolkit; people find it switched on."""
@@ -43,7 +43,9 @@ WORDS = (
     Word("web-search", "When did the harbour freeze?", "pages that the model opened"),
     Word("remarks", "How warm is the lake?", "progress between two rounds of tools"),
     Word("five-calls", "And in five towns?", "five tools at once, each with its card"),
-    Word("postcard", "Draw the lake in the evening.", "an image, generated step by step"),
+    Word(
+        "postcard", "Draw the lake in the evening.", "an image, generated step by step"
+    ),
     Word(
         "chart", "Chart the temperatures.", "Python, its chart, and a file to download"
     ),

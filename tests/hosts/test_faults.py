@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -256,7 +256,7 @@ async def test_what_an_organisation_may_not_is_learned(
     assert not upstream.requests[0].body.get("stream")
 
 
-CENSUS = Path(__file__).with_name("census.py").read_text()
+CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
 
 
 async def count(admin: User) -> dict[str, int]:

@@ -10,16 +10,16 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
-from upstream import Upstream, replying
+from upstream.server import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from hosts.client import Json
-from hosts.growing_chat import (
+from hosts.chats.growing_chat import (
     MEMORY,
     STEPS,
     GrowingChat,
@@ -13,11 +12,12 @@ from hosts.growing_chat import (
     let_grow,
     requests_of,
 )
-from hosts.lighthouse import MIN_CACHED, cached_shares
-from hosts.pipes import valves_changed
+from hosts.chats.lighthouse import MIN_CACHED, cached_shares
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import host_items, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.setup.pipes import valves_changed
 from openai_responses.appended import APPENDED
 from simulator import Simulator
 

@@ -11,14 +11,14 @@ import pytest_asyncio
 import trustme
 from aiohttp import web
 
-from certificates import bundle_of, server_side
-from forward_proxy import ForwardProxy
-from hosts.pipes import install_pipe, valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
+from calls.valves import expert
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from upstream import Answerer, Upstream, replying, started, streaming
-from valve_texts import expert
+from upstream.certificates import bundle_of, server_side
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import Answerer, Upstream, replying, started, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 

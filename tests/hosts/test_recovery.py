@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from chats.pictures import PNG
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.uploads import attach
-from hosts.users import User
-from picture_sample import PNG
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
 from simulator.faults import (
     FailedStart,
@@ -23,7 +24,6 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
-from valve_texts import expert
 
 pytestmark = [
     pytest.mark.host,

@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-import wire_events as wire
-from call_sample import IDS, TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     BrokenBody,
@@ -28,11 +23,16 @@ from pipe_calls import (
     statuses,
     usages,
 )
+from calls.sample import IDS, TOOL, USER, chat, valves_for
+from calls.valves import expert
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import FailedStart
-from stand_in_host import StandInHost, host_callable
-from upstream import Upstream, streaming
-from valve_texts import expert
+from stand_in.host import StandInHost, host_callable
+from upstream import wire
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 

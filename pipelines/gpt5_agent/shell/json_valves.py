@@ -1,7 +1,7 @@
 """Valves of the pipeline that hold JSON objects, with their keys and ranges.
 
 docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-too, have its names (pipes/owui_manifold/expert.py).
+too, have its names (pipes/owui_manifold/call/expert.py).
 """
 
 from pydantic import BaseModel, ConfigDict, Field

@@ -148,9 +148,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = (
-    "The model reads {} as text and cannot see the image. Attach a PNG instead."
-)
+_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -330,12 +328,12 @@ def _with_readable_images(
 
     The host puts the attached pictures into a message in their order, without names.
     """
-    count = sum(bool(part.get("image_url")) for part in message.content)
-    if not count:
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != count:
-        names = [""] * count
+    if len(names) != len(images):
+        names = ["" for _ in images]
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -429,7 +427,7 @@ def _assign_images(
     """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
+        shares = [0 for _ in outputs]
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []

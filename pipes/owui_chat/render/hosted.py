@@ -55,7 +55,7 @@ class HostedItems:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
+            card = HOSTED_CARDS.get(item_type(event.item))
             if card:
                 self._open[index] = card(self._shown)
         if index in self._open:
@@ -249,13 +249,14 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
 
 def _list_message(item: Item) -> str:
     """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
+    label = item.get("server_label")
+    tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-import wire_events as wire
-from joining import joined
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
@@ -20,8 +18,7 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from run_log import log_of
-from runs import (
+from runs.against_server import (
     AT_ONCE,
     CANARY,
     asking,
@@ -31,8 +28,11 @@ from runs import (
     report_of,
     simulated,
 )
+from runs.joining import joined
+from runs.log import log_of
 from simulator import Simulator
-from upstream import (
+from upstream import wire
+from upstream.server import (
     Answerer,
     Upstream,
     breaking,
@@ -259,7 +259,11 @@ CREATED = wire.on_the_wire(wire.created())
     ("answer", "kind", "words"),
     [
         (streaming(), "unreadable", "did not answer like the Responses API"),
-        (streaming(b": hello\n\n"), "unreadable", "did not answer like the Responses API"),
+        (
+            streaming(b": hello\n\n"),
+            "unreadable",
+            "did not answer like the Responses API",
+        ),
         (breaking(b""), "unreachable", "broke"),
         (streaming(CREATED), "cut", "broke"),
         (breaking(CREATED), "cut", "broke"),

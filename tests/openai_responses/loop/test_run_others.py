@@ -34,9 +34,9 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
-from runs import asking, end_of, limits
-from tool_sample import MemoryTools
-from upstream import Answerer, Upstream, in_turn, replying, started, streaming
+from runs.against_server import asking, end_of, limits
+from runs.tools import MemoryTools
+from upstream.server import Answerer, Upstream, in_turn, replying, started, streaming
 
 pytestmark = pytest.mark.asyncio
 

@@ -8,19 +8,27 @@ from time import time
 
 import pytest
 
-import wire_events as wire
 from openai_responses.endings import FINAL_CODES
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
-from quota_codes import QUOTA_CODES
-from run_log import log_of
-from runs import asking, end_of, limits, notes_of, report, report_of, simulated
+from runs.against_server import (
+    asking,
+    end_of,
+    limits,
+    notes_of,
+    report,
+    report_of,
+    simulated,
+)
+from runs.log import log_of
 from simulator import Simulator
 from simulator.accounts import KEY
-from upstream import (
+from upstream import wire
+from upstream.quota_codes import QUOTA_CODES
+from upstream.server import (
     Answerer,
     Upstream,
     breaking,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from chats.pictures import BMP, JPEG, PIXEL, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
@@ -21,7 +22,6 @@ from owui_chat.messages import (
     UserMessage,
     attach_stored_messages,
 )
-from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")

@@ -14,7 +14,7 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from run_sample import Page, message, run_of, run_of_transcript, without
+from runs.sample import Page, message, run_of, run_of_transcript, without
 
 Json = dict[str, Any]
 FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sample import CANARY, Chat
+from sandboxes.real import CANARY, Chat
 from toolbox.sandbox.bubblewrap import find_interpreters
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -311,7 +311,7 @@ for folder, _, files in os.walk("/proc/sys"):
 
 
 async def test_no_devices_and_no_setuid_files(chat: Chat) -> None:
-    """None can be made, none are there, and no mount would honour them."""
+    """None can be made, none are there, and no mount would honor them."""
     code = """
 import os, stat
 try:
