@@ -79,7 +79,7 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
 
 
 def test_the_request_wins() -> None:
-    """By the names in docs/agent.md."""
+    """By the names in docs/agent-requests.md."""
     found = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",
