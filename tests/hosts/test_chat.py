@@ -58,9 +58,16 @@ async def test_the_request_is_stateless_and_asks_for_encrypted_reasoning(
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize("model", [NEW, OLD])
 @pytest.mark.parametrize(
-    "scenario", ["chat", "commentary", "two-reasonings", "empty-summary", "refusal"]
+    ("model", "scenario"),
+    [
+        (NEW, "chat"),
+        (NEW, "commentary"),
+        (NEW, "two-reasonings"),
+        (NEW, "empty-summary"),
+        (NEW, "refusal"),
+        (OLD, "chat"),
+    ],
 )
 async def test_the_second_turn_sends_what_the_first_received(
     tab: Tab, simulator: Simulator, model: str, scenario: str

@@ -17,7 +17,10 @@ from hosts.people.users import User
 from hosts.servers.offline import OLDEST
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_pipe, install_toolkit
-from hosts.test_bad_input import PIPE, test_a_wrong_key, test_no_key
+from hosts.test_bad_input import (
+    PIPE,
+    test_refusal_is_stored_as_the_error_of_the_message,
+)
 from hosts.test_chat import (
     test_a_page_with_streaming_off,
     test_a_temporary_chat_holds_no_marker,

@@ -361,15 +361,6 @@ async def test_values_that_no_api_takes_never_leave(
     assert not names & sent.keys()
 
 
-async def test_a_refusal_is_an_answer_to_be_read(tab: Tab) -> None:
-    """It is no error."""
-    turn = await tab.send(CHAT, "sim:refusal", body={"reasoning_effort": "low"})
-
-    stored = await tab.message(turn)
-    assert turn.error is None
-    assert stored["content"].endswith("I'm sorry, but I can't help with that.")
-
-
 async def test_a_users_own_key(
     admin: User, member: User, tab: Tab, admins_tab: Tab, simulator: Simulator
 ) -> None:
