@@ -7826,168 +7826,1189 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
+# openai_responses.loop.growing_parts
 #
-# What is remembered of refusals: for whom, how long, and how much.
+# The texts of one output item while they grow, part by part.
 #
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
 # --------------------------------------------------------------------------------------
 
 
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
 
 
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run.
-    """
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
 
     def __init__(self) -> None:
-        """Begin a run."""
-        self.confirmed: list[Trial] = []
-        self._open: list[Trial] = []
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
+        """The parts of each kind whose end has not come, in their order."""
 
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        deltas = self._deltas.get(part)
+        if deltas is None:
+            self._deltas[part] = [text]
+            self._unended[part[0]][part] = None
+        else:
+            deltas.append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        unended = self._unended[part[0]]
+        is_known = bool(unended)
+        own = [part] if part in unended else []
+        matched, shown = self._match(own, text)
+        if shown < len(text):
+            in_order, shown_in_order = self._match(unended, text)
+            if shown_in_order > shown:
+                matched = in_order
+                shown = shown_in_order
+        for other in matched:
+            del unended[other]
+            del self._deltas[other]
+        unended.pop(part, None)
+        self._deltas[part] = [text]
+        return self._rest(part, text, shown, is_known=is_known)
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            self._deltas[candidate] = [grown]  # joined once, however often it is tried
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
             return []
-        if not self._open or not _is_of_an_answer(event):
-            return []
-        helped = trials_that_helped(self._open)
-        self.confirmed += helped
-        self._open = []
-        return helped
+        return [(part, text[shown:])]
 
 
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
 
-    A thought may begin in an answer that ends as a refusal.
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
+            return None
+        return position if position in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the position of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
+
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
+            events = self._start(index, item, [item_id])
+        if position not in self._open:
+            return events
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
+        if isinstance(event, TextDone):
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        item = _drop_malformed_ids(item)
+        events: list[RunEvent] = []
+        if position is None:
+            position = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + position
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# One response: a request that is sent, then sent again, resumed or polled if that helps.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, or unchanged, if waiting may help.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+
+
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
+class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
+    with true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    resuming: RetryPolicy = RetryPolicy(12)
+    poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
+    set_waiting: Callable[[bool], object] = ignore_report
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    flex_falls_back: bool = False
+
+
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
+        self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
+
+    async def events(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> RunEvents:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._call_ids |= find_call_ids(request.input)
+        self._retries = 0
+        self._repaired = 0
+        self._thought: ItemAdded | None = None
+        while True:
+            self.response = ResponseState(first_index, self._call_ids)
+            self.error: ResponsesError | None = None
+            self.has_shown = False
+            self._thinks = False
+            held: list[RunEvent] = []
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        for shown in self._visible(event, held):
+                            yield shown
+            except ResponsesError as caught:
+                self.error = caught
+            if self.response.usage:
+                self.usages.append(self.response.usage)
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            self.limits.set_waiting(False)
+            await asyncio.sleep(wait)
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            if self._thought is None:
+                self._thought = event
+            if self._thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown = [*self._end_thought(), *held]
+        held.clear()
+        return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        """Return the end of a thought that only an earlier attempt began."""
+        if self._thought is None or self._thinks:
+            return []
+        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        ending = self.response.ending or self._ending_without_event()
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    def _ending_without_event(self) -> Ending:
+        """Return the ending of a response whose stream did not say how it ends."""
+        has_begun = self.response.event_count > 0
+        if self.error:
+            return ending_of_exception(self.error, has_begun)
+        return CUT if has_begun else UNREADABLE
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        trace = self.response.trace
+        if isinstance(error, ApiRefused):
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
+
+    def _send(self, request: ResponsesRequest) -> RunEvents:
+        """Return the events of one attempt, which begins when they are read."""
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _retriable_failure(self.error, self.response)
+        if failure is None or self.has_shown:
+            return None, 0.0
+        is_open = self.request.background and not self.response.refusal
+        if is_open and _may_run(self.error):
+            return None, 0.0
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
+
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        """Say whether the standard tier may answer what the flex tier cannot."""
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
+    number of the last event, `_last_seen_sequence` what it was when the last request
+    ended; both are -1 before the first. `_is_polling` says whether the next request is
+    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
+    response that does not exist any more.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        self._last_sequence = -1
+        self._last_seen_sequence = -1
+        self._failures = 0
+        self._resumable = True
+        self._is_polling = False
+        self._is_cancelled = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
+
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would continue to cost money without a reader.
+        """
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._is_over(error):
+                    break
+                has_news = self._last_sequence != self._last_seen_sequence
+                self._last_seen_sequence = self._last_sequence
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path = self._next_path()
+                payload = None
+        finally:
+            self._abandon()
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self._attempts.response.ending:
+            return True
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _next_path(self) -> str:
+        """Return the path of the response, or of the rest of its stream."""
+        path = f"/responses/{self._response_id.result()}"
+        if self._is_polling:
+            return path
+        return f"{path}?stream=true&starting_after={self._last_sequence}"
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._response_id.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
+        await asyncio.wait(
+            {first, self._response_id},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        was_polling = self._is_polling
+        limits = self._attempts.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_cancelled = error is not None and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        attempts = self._attempts
+        if attempts.response.ending or self._is_cancelled:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections = attempts.connections
+            connections.do_later(connections.post_quietly(attempts.endpoint, path))
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
+) -> RunEvents:
+    """Send a request, feed the answer to its response, and yield its run events.
+
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    """
+    state = attempts.response
+    deadlines = attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            response = await answer.response_object()
+            for event in _whole_events(response, state, background):
+                yield event
+            return
+        decoder = EventStreamDecoder()
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
+            began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
+            if batch:
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
+            del batch, chunk
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            last = events[-1] if events else None
+            if isinstance(last, TextDelta):
+                with answer.paused():
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
+
+
+def _batch_events(
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return the run events of `batch`, up to the first event that cannot be read."""
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for wire_event in batch:
+            parsed = parse_event(wire_event)
+            if background is None or background.is_new(wire_event):
+                read.append(parsed)
+    except MalformedEvent as error:
+        malformed = error
+    run_events: list[RunEvent] = []
+    for event in join_deltas(read):
+        run_events += state.feed(event)
+    return run_events, malformed
+
+
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
+    """
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time."""
+
+
+def _retriable_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if error:
+        return error.failure
+    if state.ending:
+        return None
+    return Failure() if state.event_count else MalformedEvent.failure
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown continues; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -8635,1192 +9656,6 @@ def _name(call: Item) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
-        """The parts of each kind whose end has not come, in their order."""
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        deltas = self._deltas.get(part)
-        if deltas is None:
-            self._deltas[part] = [text]
-            self._unended[part[0]][part] = None
-        else:
-            deltas.append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        unended = self._unended[part[0]]
-        is_known = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
-        unended.pop(part, None)
-        self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
-    """
-
-    def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
-    ) -> None:
-        """Number items from `first_index` on.
-
-        `taken_call_ids` are those of the calls of earlier responses.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._known_call_ids = set(taken_call_ids)
-        self._own_call_ids: dict[str, str] = {}
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
-                if position in self._open:
-                    index = self._first + position
-                    return [event._replace(output_index=index, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self._fail("error", event.error)
-        return []
-
-    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
-        """Take the second of the two events with which a stream is refused.
-
-        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
-        the other way round, and only the second one has the reason.
-        """
-        kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
-        return []
-
-    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
-        """End with `error`, or with what an earlier event named as the reason."""
-        first = self.refusal or ApiError()
-        if first != ApiError():
-            notice = first.notice if any(first.notice) else error.notice
-            error = first._replace(notice=notice)
-        self.refusal = error
-        self.trace = self.trace._replace(error=error)
-        self.ending = ending_of_failure(kind, error)
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
-        for item_id in ids:
-            position = self._ids.get(item_id)
-            if position is not None and fits(self._items[position]):
-                return position
-        position = self._latest.get(index)
-        if position is None or not fits(self._items[position]):
-            return None
-        return position if position in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the position of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind = item_type(item)
-        call_id = as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            if item_type(known) != kind:
-                return False
-            known_call_id = as_text(known.get("call_id"))
-            return call_id == known_call_id or not call_id or not known_call_id
-
-        position = self._find(index, _ids(item), fits)
-        if position not in self._ended or index == _NOWHERE:
-            return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
-        return position if is_same else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
-        position = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
-        self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index = event.output_index
-        kind = event.kind
-        item_id = event.item_id
-        text, position = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if position is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
-        if position not in self._open:
-            return events
-        self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
-        if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
-        self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
-
-    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
-        """Take the final form of an item, and show what its deltas left out."""
-        if position in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
-        events: list[RunEvent] = []
-        if position is None:
-            position = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
-        self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
-        self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
-
-    def _with_own_call_id(self, item: Item) -> Item:
-        """Return a call under an id that no earlier response has.
-
-        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
-        output would answer the first call of that name. The id is a function of the ids
-        before it; once stored, it is sent again as it is. A call that comes twice in
-        this response has one id.
-        """
-        call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
-            return item
-        own_id = self._own_call_ids.get(call_id)
-        if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
-            self._known_call_ids.add(own_id)
-            self._own_call_ids[call_id] = own_id
-        return item if own_id == call_id else {**item, "call_id": own_id}
-
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
-        else:
-            self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
-            events += self._end(position, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the positions of the items of the final snapshot, if they are known."""
-        positions = [self._find_item(_NOWHERE, item) for item in items]
-        taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
-            if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
-        for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
-            else:
-                yield position, item
-
-
-_REFUSED_TWICE = ("error", "failed")
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _has_fields(item: Item) -> bool:
-    return bool(item)
-
-
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
-    kept: Item = {}
-    for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = value
-    return kept
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    """Say whether deltas of a kind belong to an item of this type."""
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
-    return [item_id for item_id in ids if item_id]
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject) -> Ending:
-    """Return how a response ended that did not fail.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.attempts
-#
-# One response: a request that is sent, then sent again, resumed or polled if that helps.
-#
-# A request is sent again only before something of its answer was shown: repaired, if the
-# cause of the refusal is found, or unchanged, if waiting may help.
-#
-# A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
-# requested if a stream brought nothing new, because there is no event for a cancelled
-# response, and if the API refuses to resume, five minutes after the beginning.
-# --------------------------------------------------------------------------------------
-
-
-_THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
-
-
-def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
-    """Return no reason to end a run: without a budget nothing is used up."""
-    return ""
-
-
-class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
-    with true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
-    which costs twice as much, where the flex tier has no capacity.
-    """
-
-    join_seconds: float = 0.05
-    timeouts: Timeouts = Timeouts()
-    retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
-    poll_seconds: float = 5.0
-    most_bytes: int = MAX_ANSWER_BYTES
-    set_waiting: Callable[[bool], object] = ignore_report
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
-    flex_falls_back: bool = False
-
-
-class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
-
-    def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
-    ) -> None:
-        """Start the total limit of the run."""
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
-        self.usages: list[Usage] = []
-        self._call_ids: set[str] = set()
-
-    async def events(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
-        """
-        self.request = request
-        self._call_ids |= find_call_ids(request.input)
-        self._retries = 0
-        self._repaired = 0
-        self._thought: ItemAdded | None = None
-        while True:
-            self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
-                break
-            yield note
-            self.limits.set_waiting(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *held):
-                yield event
-
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
-
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
-        """
-        if self.has_shown or isinstance(event, Status):
-            return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
-            if self._thought is None:
-                self._thought = event
-            if self._thought.output_index == event.output_index:
-                self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
-        if not _is_visible(event):
-            return []
-        self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
-        return shown
-
-    def _end_thought(self) -> list[RunEvent]:
-        """Return the end of a thought that only an earlier attempt began."""
-        if self._thought is None or self._thinks:
-            return []
-        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
-
-    def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        ending = self.response.ending or self._ending_without_event()
-        sentence = self.endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
-        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
-
-    def _ending_without_event(self) -> Ending:
-        """Return the ending of a response whose stream did not say how it ends."""
-        has_begun = self.response.event_count > 0
-        if self.error:
-            return ending_of_exception(self.error, has_begun)
-        return CUT if has_begun else UNREADABLE
-
-    @property
-    def _api_error(self) -> ApiError:
-        """What the API said last: as the status of its answer, or in the stream."""
-        if isinstance(self.error, ApiRefused):
-            return self.error.error
-        return self.response.trace.error
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        error = self.error
-        trace = self.response.trace
-        if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
-        if not trace.error.names_a_place:  # most runs, and a request may be large
-            return trace
-        subject = named_subject(self.request.sent(), trace.error)
-        return trace._replace(subject=subject)
-
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        """Return the events of one attempt, which begins when they are read."""
-        payload = request.payload()
-        if self.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
-
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
-        failure = _retriable_failure(self.error, self.response)
-        if failure is None or self.has_shown:
-            return None, 0.0
-        is_open = self.request.background and not self.response.refusal
-        if is_open and _may_run(self.error):
-            return None, 0.0
-        if self._may_leave_flex(failure.error):
-            update = {"service_tier": "default"}
-            self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER), 0.0
-        if is_final(failure.error):
-            return None, 0.0
-        limits = self.limits.retries
-        wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repaired = self._repair(failure, is_last=wait is None)
-        if repaired or wait is None:
-            return repaired, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
-
-    def _may_leave_flex(self, error: ApiError) -> bool:
-        """Say whether the standard tier may answer what the flex tier cannot."""
-        is_flex = self.request.service_tier == "flex"
-        allowed = self.limits.flex_falls_back
-        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
-
-    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
-        """Change the request, if that may help; return the status that tells it.
-
-        `is_last` says whether the same request is not sent again.
-        """
-        if not may_be_repaired(failure):
-            return None
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is None and is_last:
-            trial = last_repair(sent, failure)
-        if trial is None:
-            return None
-        subject = named_subject(sent, failure.error)
-        self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
-        self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
-
-
-_STANDARD_TIER = (
-    "The model's server has no flex capacity: answering at the standard tier, which costs "
-    "twice as much."
-)
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-class _Background:
-    """A background response, and how far it was read.
-
-    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
-    number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
-    """
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        self._last_sequence = -1
-        self._last_seen_sequence = -1
-        self._failures = 0
-        self._resumable = True
-        self._is_polling = False
-        self._is_cancelled = False
-
-    def is_new(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new.
-
-        The event is parsed twice; a background run has few events a second.
-        """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if number <= self._last_sequence:
-            return False
-        self._last_sequence = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._response_id.done():
-            self._response_id.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        """Send the request, feed its response to the state, and yield its run events.
-
-        Once the response has an id, raises only ResponseLost, and TimedOut for the total
-        limit. If the caller leaves before the end, the response is cancelled, because
-        it would continue to cost money without a reader.
-        """
-        path = "/responses"
-        try:
-            while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
-                    break
-                has_news = self._last_sequence != self._last_seen_sequence
-                self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_BROKE)
-                await asyncio.sleep(wait)
-                path = self._next_path()
-                payload = None
-        finally:
-            self._abandon()
-
-    def _is_over(self, error: ResponsesError | None) -> bool:
-        """Say whether nothing more is requested; raises `error` if it is the reason."""
-        if self._attempts.response.ending:
-            return True
-        if error is None:
-            return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
-            raise error
-        return False
-
-    def _next_path(self) -> str:
-        """Return the path of the response, or of the rest of its stream."""
-        path = f"/responses/{self._response_id.result()}"
-        if self._is_polling:
-            return path
-        return f"{path}?stream=true&starting_after={self._last_sequence}"
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
-        if self._response_id.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        """Wait until the response has an id, then close its stream and cancel it."""
-        await asyncio.wait(
-            {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost.
-
-        An answer without an end means that the server is still working on it. A stream
-        that is too old to be resumed is followed by a request for the response itself.
-        """
-        was_polling = self._is_polling
-        limits = self._attempts.limits
-        if was_polling and error is None:
-            self._failures = 0
-            self._is_polling = not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = Failure()
-        if error and error.status and error.failure:
-            failure = error.failure
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not was_polling:
-            self._resumable = False
-            wait = 0.0
-        self._is_polling = not (has_news and self._can_resume)
-        if wait is None:
-            self._is_cancelled = error is not None and error.status == 404
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
-        return self._resumable and self._last_sequence >= 0
-
-    def _abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled:
-            return
-        if self._response_id.done():
-            self._is_cancelled = True
-            path = f"/responses/{self._response_id.result()}/cancel"
-            connections = attempts.connections
-            connections.do_later(connections.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    """Send a request, feed the answer to its response, and yield its run events.
-
-    Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
-    """
-    state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
-            response = await answer.response_object()
-            for event in _whole_events(response, state, background):
-                yield event
-            return
-        decoder = EventStreamDecoder()
-        while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
-            for event in events:
-                yield event
-            if malformed:
-                raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
-            yield event
-
-
-def _whole_events(
-    response: JsonObject, state: ResponseState, background: _Background | None
-) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
-    if background is not None:
-        background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    """Return why a response that showed nothing may be requested again.
-
-    A stream without any event is one that cannot be read.
-    """
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error:
-        return error.failure
-    if state.ending:
-        return None
-    return Failure() if state.event_count else MalformedEvent.failure
-
-
-def _is_visible(event: RunEvent) -> bool:
-    """Say whether the page draws something for an event."""
-    if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
 # What was said lately, so that a log line or a notice appears once.
@@ -9854,6 +9689,129 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -10290,6 +10248,48 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
 #
 # A whole request as a stream of run events: response, calls, response.
@@ -10527,10 +10527,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -12517,16 +12516,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12539,239 +12536,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -13223,7 +12987,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
@@ -13864,548 +13628,6 @@ def _is_shown(item: Item) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.details_carrier
-#
-# Records carried by the `reasoning_details` of reasoning items.
-#
-# The host stores the details of a reasoning item and returns them with later requests for
-# the same model, but without their places in the message (docs/reference/open-webui.md,
-# "Reasoning details"). So each entry names its response and its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# The `signature` of a response's first entry holds for them all, because clients can send
-# entries of their own; earlier writers signed each entry. Of others only what cannot harm
-# is read (`storage.records`).
-#
-# A message is stored without its text if the shown text is the same. Texts get the names
-# of their records, so that the history is built in one way for all carriers.
-# --------------------------------------------------------------------------------------
-
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses in the details of a message of the host, in order."""
-    turns: dict[str, list[Item]] = {}
-    for entry in content_parts(details):
-        if isinstance(entry.get("index"), int):
-            turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
-
-
-def _is_entry(entry: Item) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
-        return False
-    kind = entry.get("type")
-    if kind == _TURN:
-        return True
-    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    return is_whole and "type" in as_mapping(entry.get("item"))
-
-
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
-    """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
-    if is_signed(head, sign, carried):
-        items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
-    origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append((item, shown))
-        elif safe:
-            used.append((safe, _length(shown) if shown else shown))
-    return used
-
-
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
-    """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
-    if entry["type"] == _REASONING:
-        item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
-
-
-def _length(shown: str | int) -> int:
-    return shown if isinstance(shown, int) else len(shown)
-
-
-def restore_from_details(
-    parts: Iterable[ChatPart], sign: Sign | None
-) -> tuple[list[ChatPart], dict[str, Record]]:
-    """Return a chat whose texts name the records in its details, and those by id.
-
-    Records without a text stand at the end of their run.
-    """
-    records: dict[str, Record] = {}
-    restored: list[ChatPart] = []
-    textless: list[AssistantText] = []
-    for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
-            continue
-        if isinstance(part, UserMessage):
-            restored += textless
-            textless = []
-        restored.append(part)
-    return [*restored, *textless], records
-
-
-def _name_records(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
-    texts = iter(_split_text(content if content.strip() else "", shown_texts))
-    for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
-            payload = []
-    for text in texts:
-        yield AssistantText(text)
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id."""
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
-    )
-
-
-def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    texts: list[str] = []
-    start = 0
-    for text in shown[:-1]:
-        length = _length(text)
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    rest = content[start:]
-    return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.images
-#
-# Pictures that an answer made, as they are stored and sent back.
-# --------------------------------------------------------------------------------------
-
-
-def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_image_call(event.item) or not files:
-        return event.item
-    stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
-        stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
-
-
-def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_image_call(item) and isinstance(item.get("stored"), str)
-
-
-def stored_image_ids(
-    parts: Iterable[ChatPart], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    if not file_ids:  # the texts need not be searched
-        return []
-    ulids: set[str] = set()
-    for part in parts:
-        if isinstance(part, AssistantText):
-            ulids.update(part.ulids)
-            ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
-
-
-def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.recorder
-#
-# Decides what of a run is recorded, and where its marker stands.
-#
-# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows. Then one record holds them, and its marker stands
-# at the beginning of that text, or behind commentary, which the record holds whole.
-# Reasoning that nothing followed is not stored, because the API would refuse it alone.
-#
-# In a chat without a row each finished response is put into the host's
-# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
-# "Reasoning details").
-# --------------------------------------------------------------------------------------
-
-
-Carrier = Literal["markers", "output", "details"]
-
-
-class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
-
-    model: str
-    message_id: str
-    origin: Origin
-    keeps_reasoning: bool
-    cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
-    carrier: Carrier = "markers"
-    sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
-
-
-class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
-
-    record: Record
-    output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
-
-
-class Recorder:
-    """Collects what is recorded of one message during its run."""
-
-    def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and time."""
-        self._scope = scope
-        self._new_record = new_record
-        self._pending: list[tuple[int, Item]] = []
-        self._messages: dict[int, Item] = {}
-        self._records: dict[int, Record] = {}
-        self._after_message = False
-        self._commentary: set[int] = set()
-        self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
-        if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
-        return [*self._collect(event), event]
-
-    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the records of an event, with their markers.
-
-        The record of a message comes with its first delta, and again, changed, with its
-        end if only the end shows what has to be stored. The record of commentary comes
-        with its end.
-        """
-        match event:
-            case ItemAdded() if is_commentary(event.item):
-                self._commentary.add(event.output_index)
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = event.item
-            case TextDelta() if event.output_index in self._messages:
-                item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item, event.kind)
-            case ItemDone() if event.output_index in self._commentary:
-                yield from self._add_commentary(event)
-            case ItemDone() if item_type(event.item) == "message":
-                self._messages.pop(event.output_index, None)
-                self._after_message = True
-                yield from self._amend(event)
-            case ItemDone():
-                self._wait(event.output_index, stored_item(event))
-            case RunDone():
-                yield from self._close(event)
-
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
-            name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
-
-    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
-        """Yield the records of the end: final commentary, and items without a text.
-
-        The chat shows the text of final commentary as the answer.
-        """
-        if self._last_commentary:
-            ended, record = self._last_commentary
-            if ended.item == closing_commentary(event.output):
-                shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
-        self._drop_trailing_reasoning()
-        if self._pending:
-            yield from self._with_marker(self._take_record(), None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
-
-    def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order.
-
-        The chat returns what a remote server said: its card has it.
-        """
-        if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
-
-    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
-        """Yield the record of a message that begins, if it needs one.
-
-        Without a phase the text itself is all there is to know of the message.
-        """
-        has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
-        if not self._pending and not is_marked and kind != "refusal":
-            return
-        if self._pending and not has_phase:
-            record = self._take_record()
-        else:
-            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            record = self._take_record(unshown)
-        self._records[index] = record
-        yield from self._with_marker(record, index)
-
-    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written.
-
-        The host strips texts. A marker would have to stand in front of this one.
-        """
-        record = self._records.pop(ended.output_index, None)
-        text = message_text(ended.item)
-        if record is None:
-            host_strips = text != text.strip()
-            can_record = self._scope.carrier == "output" and not self._pending
-            if not host_strips or not can_record:
-                return
-            record = self._take_record()
-        amended = _with_ended_message(record, ended, text)
-        if amended != record:
-            yield NewRecord(amended, ended.output_index)
-
-    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
-            self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
-
-    def _with_marker(
-        self, record: Record, index: int | None
-    ) -> Iterator[_RecorderEvent]:
-        yield NewRecord(record, index)
-        if self._scope.carrier == "markers":
-            yield Marker(format_marker(record.kind, record.ulid))
-
-    def _take_record(self, message: Item | None = None) -> Record:
-        """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
-        payload = [item for _, item in self._pending]
-        if message is not None:
-            payload.append(message)
-        self._pending = []
-        return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
-            payload=tuple(payload),
-            message_id=self._scope.message_id,
-            origin=self._scope.origin,
-        )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own behind others.
-    """
-    before = [item for item in record.payload if item_type(item) != "message"]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
-    shown = "" if ended.shown == text else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
-
-
-def _stored_message(item: Item) -> Item:
-    """Return a message as it is stored; its short form has no type."""
-    return {**strip_for_replay(item), "type": "message"}
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
 # What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -14867,6 +14089,82 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.input.directive_words
+#
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# --------------------------------------------------------------------------------------
+
+
+DETAILED = """
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
+"""
+
+CONCISE = """
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
+"""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directives
+#
+# The wishes "Add Details" and "More Concise" for a new version of an answer.
+#
+# The page sends the words of its own language as a last user message, behind the old
+# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# "Around the user's message"). If the model has a verbosity, that is set instead. The
+# request then ends with the question and begins like the request of the old answer, so
+# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+# because the new one replaces it. A wish in a person's own words is left to the model.
+# --------------------------------------------------------------------------------------
+
+
+def words_digest(words: str) -> str:
+    """Return the key of the table for words of the page."""
+    return hex_digest(words.strip())[:6]
+
+
+def take_directive(
+    parts: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
+    """Return the chat up to its question, and the requested verbosity.
+
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish, as hosts do from 0.12 on.
+    """
+    users = user_messages(parts)
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+
+
+def _requested_verbosity(message: UserMessage) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(message_text(message.item))
+    if digest in DETAILED.split():
+        return "high"
+    if digest in CONCISE.split():
+        return "low"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.input.prefix
 #
 # Everything that was sent before and around earlier messages, sent again unchanged.
@@ -15189,79 +14487,788 @@ def _read_context(wire: Any) -> SentContext:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.input.directive_words
+# owui_chat.storage.details_carrier
 #
-# What Open WebUI's page says for two wishes, in each of its languages.
+# Records carried by the `reasoning_details` of reasoning items.
 #
-# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
 # --------------------------------------------------------------------------------------
 
 
-DETAILED = """
-03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
-29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
-5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
-830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
-aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
-eed41b f6374c f87c63 fa34f8
-"""
-
-CONCISE = """
-0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
-36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
-63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
-891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
-b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
-f7c9fe fd7fb4
-"""
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
 
 
-# --------------------------------------------------------------------------------------
-# owui_chat.input.directives
-#
-# The wishes "Add Details" and "More Concise" for a new version of an answer.
-#
-# The page sends the words of its own language as a last user message, behind the old
-# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
-# "Around the user's message"). If the model has a verbosity, that is set instead. The
-# request then ends with the question and begins like the request of the old answer, so
-# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-# because the new one replaces it. A wish in a person's own words is left to the model.
-# --------------------------------------------------------------------------------------
+class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
+    origin: Origin
+    notes: Mapping[str, Any]
 
 
-def words_digest(words: str) -> str:
-    """Return the key of the table for words of the page."""
-    return hex_digest(words.strip())[:6]
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
 
-
-def take_directive(
-    parts: Sequence[ChatPart], *, is_guided: bool
-) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity.
-
-    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish, as hosts do from 0.12 on.
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
     """
-    users = user_messages(parts)
-    if len(users) < 2:
-        return list(parts), ""
-    question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
-    is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
-        return list(parts), ""
-    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
+    turns: dict[str, list[Item]] = {}
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    kept = omit_shown_text(typed, shown)
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
+
+
+def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    return is_whole and "type" in as_mapping(entry.get("item"))
+
+
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
+    head, carried = entries[0], entries[1:]
+    if is_signed(head, sign, carried):
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(notes))
+
+
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
+
+
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
+
+
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
+            continue
+        if isinstance(part, UserMessage):
+            restored += textless
+            textless = []
+        restored.append(part)
+    return [*restored, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
+    for turn in turns:
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
+
+
+def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_image_call(event.item) or not files:
+        return event.item
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
+
+
+def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_image_call(item) and isinstance(item.get("stored"), str)
+
+
+def stored_image_ids(
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+
+
+def restore_images(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
+    return {
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        for ulid, record in records.items()
+    }
+
+
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
+    for item in payload:
+        if not is_stored_image(item):
+            yield item
+        elif item["stored"] in pictures:
+            yield {**item, "result": pictures[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
+
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
+
+
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
+
+    Whoever shows the answer writes the id of the message item that follows into it.
+    """
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
+    }
+
+
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
+
+
+def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for message in messages.values()
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
+    }
+
+
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
+        if message.get("role") == "user":
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
+    return runs
+
+
+def restore_from_outputs(
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
+) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
+    run: Sequence[object] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
+
+
+def _merge_output(
+    answer: Sequence[ChatPart], outputs: Sequence[object]
+) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
+    run = [item for output in outputs for item in content_parts(output)]
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
+
+
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
+    for item in run:
+        if is_call_output(item):
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif text := _host_text(item):
+            start, place = _find_text(answer, place, item, text)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
+
+
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number, offset = number + 1, 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
+    if item.get("type") == CODE_CARD:
+        return None, place
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
+
+
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
+
+
+def _with_records(
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else end
+        if place:
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
+
+
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
+
+
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.recorder
+#
+# Decides what of a run is recorded, and where its marker stands.
+#
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows. Then one record holds them, and its marker stands
+# at the beginning of that text, or behind commentary, which the record holds whole.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+#
+# In a chat without a row each finished response is put into the host's
+# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+# "Reasoning details").
+# --------------------------------------------------------------------------------------
+
+
+Carrier = Literal["markers", "output", "details"]
+
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
+
+    model: str
+    message_id: str
+    origin: Origin
+    keeps_reasoning: bool
+    cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
+
+
+class NewRecord(NamedTuple):
+    """A record to write before the next events; it may replace one with the same id."""
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
+
+    def __init__(
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+    ) -> None:
+        """Take what gives a new record its id and time."""
+        self._scope = scope
+        self._new_record = new_record
+        self._pending: list[tuple[int, Item]] = []
+        self._messages: dict[int, Item] = {}
+        self._records: dict[int, Record] = {}
+        self._after_message = False
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
+
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the records of an event, with their markers.
+
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
+        """
+        match event:
+            case ItemAdded() if is_commentary(event.item):
+                self._commentary.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item, event.kind)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
+                self._after_message = True
+                yield from self._amend(event)
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
+            case RunDone():
+                yield from self._close(event)
+
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the details of a response at its end."""
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            origin, sign = self._scope.origin, self._scope.sign
+            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
+
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
+        """
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
+        self._drop_trailing_reasoning()
+        if self._pending:
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
+
+    def _wait(self, index: int, item: Item) -> None:
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
+
+    def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
+        if is_call(item):
+            return item.get("status") != "incomplete"
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
+            return self._scope.keeps_reasoning
+        return is_kept_hosted(item) or is_stored_image(item)
+
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
+
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
+        record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
+        if record is None:
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
+                return
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
+
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._take_record(_stored_message(ended.item))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[_RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
+
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
+        self._pending = []
+        return Record(
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
+        )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _stored_message(item: Item) -> Item:
+    """Return a message as it is stored; its short form has no type."""
+    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -15352,110 +15359,7 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.administration
-#
-# What the pipe asks of the filter for administrators.
-#
-# The filter is a file of its own (`owui_administration`), so neither imports the other: a
-# test holds the two to these protocols. Only plain data goes between them, and events of
-# the pipe, which the filter hands back unread.
-# --------------------------------------------------------------------------------------
-
-
-DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
-"""Returns what an event is, in words that the filter knows (`event_words`)."""
-
-
-class UsageAllowance(Protocol):
-    """What the user of a call may use."""
-
-    def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
-
-        `model` is the API's name, with `-pro` for the mode.
-        """
-
-    def forbidden_tools(self) -> Sequence[str]:
-        """Return the types of OpenAI's tools that are not offered."""
-
-    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
-
-    def notices(self) -> Sequence[str]:
-        """Return the lines that stand above an answer."""
-
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
-
-
-class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
-
-    @property
-    def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
-
-    def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
-
-    def return_to(self, host: str, owner: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
-
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-
-    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
-
-
-class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
-
-    @property
-    def limits(self) -> UsageAllowance:
-        """What its user may use."""
-
-    @property
-    def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
-
-    def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
-    ) -> str:
-        """Count responses; return why the run ends, or nothing.
-
-        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
-        is in US dollars, None if it is unknown.
-        """
-
-    def observe_run(
-        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
-    ) -> RunEvents:
-        """Return the events of a run, measured if the host exports that."""
-
-    def observe_tool(
-        self,
-        name: str,
-        work: Coroutine[Any, Any, ToolResult],
-        has_failed: Callable[[ToolResult], bool],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Return the result of a tool, measured if the host exports that."""
-
-    def entra_token(
-        self, base_url: str, scope: str
-    ) -> Coroutine[Any, Any, tuple[str, str]]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
-
-
-class Administration(Protocol):
-    """The filter, while it is active."""
-
-    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
-        """Return what decides about one call; `facts` are `PipeCall.facts`."""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.expert
+# owui_manifold.call.expert
 #
 # The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
 #
@@ -15576,7 +15480,7 @@ class WebSearchOptions(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.log
+# owui_manifold.call.log
 #
 # Lines in the server's log, without secrets; the newest of each run are kept in
 # memory.
@@ -15648,7 +15552,7 @@ def _write(level: str, line: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.valves
+# owui_manifold.call.valves
 #
 # What an administrator can set, and what a user can.
 # --------------------------------------------------------------------------------------
@@ -15981,7 +15885,7 @@ class UserValves(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.config
+# owui_manifold.call.config
 #
 # What the valves come to for one call: they are read once, into a `Config`.
 #
@@ -16291,7 +16195,130 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.threads
+# owui_manifold.host.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.context
+#
+# What Open WebUI passes to a call beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
+
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: Any
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.threads
 #
 # Threads of each user, for tools that are not coroutines.
 #
@@ -16339,23 +16366,10 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.context
+# owui_manifold.call.context
 #
 # One call of the pipe: who asks, and what the host passes.
 # --------------------------------------------------------------------------------------
-
-
-EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
-
-    tools: Mapping[str, JsonObject]
-    request: Any
-    metadata: JsonObject
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
@@ -16508,7 +16522,7 @@ class PipeCall(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host
+# owui_manifold.host.open_webui
 #
 # The only module that uses `open_webui`.
 #
@@ -16801,7 +16815,246 @@ def _host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.files
+# owui_manifold.call.callers
+#
+# What a caller may set; the rest is the administrator's (docs/parameters.md).
+#
+# A body holds side by side what a client sent, what a user chose on the page, what
+# filters added and what is stored with the model.
+# --------------------------------------------------------------------------------------
+
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_TOOL_TYPES = (
+    "web_search",
+    "web_search_preview",
+    "file_search",
+    "code_interpreter",
+    "image_generation",
+    "mcp",
+    "shell",
+    "apply_patch",
+    "computer",
+    "computer_use_preview",
+    "local_shell",
+    "programmatic_tool_calling",
+)
+_CLOSED_FIELDS = (
+    "vector_store_ids",
+    "container",
+    "environment",
+    "input_image_mask",
+    "server_url",
+    "connector_id",
+    "tunnel_id",
+    "authorization",
+    "headers",
+)
+"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
+
+_KNOWN_WORDS = {
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ADMINISTRATORS_KEYS,
+    *_TOOL_TYPES,
+    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest, {})
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
+    return call._replace(body=body)
+
+
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
+
+
+def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        given = body.get(name)
+        if isinstance(given, list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
+    fields = as_mapping(tool)
+    kind = str(fields.get("type", "function"))
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.models
+#
+# The models that the pipe lists.
+#
+# Every page load lists the models, so the list is answered from memory. The models of a
+# key are fetched in the background; the last result stays until a newer one arrives, also
+# if the server cannot be reached.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        with suppress(ResponsesError):  # what was known stays
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.files
 #
 # Files of Open WebUI, read for the model and stored for the page.
 #
@@ -16954,315 +17207,7 @@ async def load_stored_images(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host_tools
-#
-# Runs Open WebUI's tools in the same way as the host does.
-#
-# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
-# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
-# pass through the host's own functions, so that files, embeds, sources and terminals look
-# the same. Approvals are asked for through the event call as well.
-# --------------------------------------------------------------------------------------
-
-
-def build_approver(call: PipeCall) -> Approver:
-    """Return who decides about the calls of a request.
-
-    The rules of the valve come first; for other tools the host's own mode counts. The
-    host's `ask_user` only asks a question.
-    """
-    host = call.host
-    rules = call.config.approval_rules
-    mode = value_at(host.metadata, "params", "tool_approval_mode")
-    if _is_builtin(host, "ask_user"):
-        rules = [*rules, ("ask_user", "auto")]
-    return Approver(
-        rules=rules,
-        default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=call.log.warn,
-        other_names=partial(_other_names, host),
-    )
-
-
-def _is_builtin(host: HostContext, name: str) -> bool:
-    """Say whether a tool is one of the host's own."""
-    return bool(value_at(host.tools, name, "type") == "builtin")
-
-
-_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
-_HOUR = 3600.0
-
-
-def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
-    """Return the seconds of the host's own tools that may take minutes by design."""
-    return [(name, _HOUR) for name in _LONG_RUNNING if _is_builtin(host, name)]
-
-
-_OWN_NAME = "function_name"
-"""The host's variable in the function of a server's tool: its name on the server."""
-
-
-def _other_names(host: HostContext, name: str) -> list[str]:
-    """Return the name that a tool has in its toolkit or on its server.
-
-    The host puts an id in front of a name that another tool has, and of all names of an
-    MCP server (docs/reference/open-webui.md, "Tools of the host").
-    """
-    wrapped = host.tools.get(name, {}).get("callable")
-    function = getattr(wrapped, "__function__", wrapped)
-    names = [str(getattr(function, "__name__", ""))]
-    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    if _OWN_NAME in variables:
-        cells: Any = getattr(function, "__closure__", None)
-        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
-    return names
-
-
-_SHOWN_HALF = 2000
-"""Characters that a question shows of the beginning and of the end of arguments."""
-
-
-def _question(name: str, arguments: JsonObject) -> str:
-    """Return the question about a call as Markdown.
-
-    Arguments cannot end the block of code: in JSON no line begins with their text.
-    """
-    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
-    hidden = len(shown) - 2 * _SHOWN_HALF
-    if hidden > 0:
-        note = f" [... {hidden} characters are not shown ...] "
-        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
-    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
-
-
-_MAX_WAITING_MS = 240_000
-"""The longest time that Open WebUI waits for an answer to its approval card.
-
-From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
-above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
-read the field.
-"""
-
-
-def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    An older host shows the message alone, so it holds the arguments. Without an answer
-    the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
-
-    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        data = {
-            "title": "Allow this tool?",
-            "message": _question(ToolNames().sent_name(name), arguments),
-            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
-            "timeout_ms": _MAX_WAITING_MS,
-        }
-        return await event_call({"type": "confirmation", "data": data}) is True
-
-    return ask
-
-
-_CITED = (
-    "fetch_url",
-    "query_chat_files",
-    "query_knowledge_files",
-    "view_file",
-    "view_knowledge_file",
-)
-"""Builtin tools whose results name sources, as in the host."""
-
-
-def _cites(name: str, metadata: JsonObject) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
-    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
-    return name in _CITED and may is not False
-
-
-def _is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
-    result = parse_json_object(text)
-    if result is None:
-        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
-    if str(result.get("status")).strip().lower() in ("error", "failed"):
-        return True
-    error = result.get("error")
-    is_refused = result.get("success") is False or result.get("ok") is False
-    if is_refused and not error:
-        error = result.get("message")
-    return isinstance(error, str | Mapping | list) and bool(error)
-
-
-_DISPATCHERS = (CALL_TOOL, "search_tools")
-"""Builtin tools that call others; they cannot call each other."""
-
-
-class HostTools:
-    """The tools of one request, by the names that the model was given."""
-
-    def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
-        self._call = call
-        self._host = call.host
-        self._names = names
-
-    def _own_name(self, name: str) -> str:
-        """Return the host's name of a tool, by the name that the model was given."""
-        return self._names.own_name(name, self._host.tools)
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for no such tool.
-
-        One that is too large to be offered cannot be called by its name, either.
-        """
-        tool = self._host.tools.get(self._own_name(name))
-        if tool is None:
-            return None
-        spec = tool.get("spec") or {}
-        try:
-            json_size(spec, LARGEST_SCHEMA)
-        except JsonTooLarge:
-            return None
-        return spec.get("parameters") or {"type": "object", "properties": {}}
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
-        own = self._own_name(name)
-        return own == "ask_user" and _is_builtin(self._host, own)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call will run, resolved as in the host.
-
-        It is resolved before anybody is asked, so the approved tool is what runs.
-        """
-        own = self._own_name(name)
-        tools = self._host.tools
-        if value_at(tools, own, "tool_id") != "builtin:call_tool":
-            return own, arguments
-        inner, params = read_call_tool(arguments) or (None, {})
-        if inner not in tools or inner in _DISPATCHERS:
-            return None
-        return str(inner), params
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return its result for the model and for the page.
-
-        MCP servers check their own arguments.
-        """
-        own = self._own_name(name)
-        account = self._call.account
-        result = self._call_tool(own, arguments)
-        if account:
-            result = account.observe_tool(own, result, attrgetter("failed"))
-        return await result
-
-    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool with the arguments that its schema names."""
-        tool = self._host.tools[own]
-        params = arguments
-        if tool.get("type") != "mcp":
-            known = (self.parameters(own) or {}).get("properties") or {}
-            params = {key: params[key] for key in params if key in known}
-        result = await self._result(own, tool, params)
-        return await self._answer(own, tool, params, result)
-
-    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
-        """Run a tool where it has to run.
-
-        The host wraps sync tools in coroutine functions that never wait; on the event
-        loop they would block every chat. A thread that exceeds its limit cannot be
-        stopped; it keeps its place until it ends.
-        """
-        if tool.get("direct"):
-            return await self._in_the_browser(name, tool, params)
-        files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._call.messages, files)
-        if tool.get("type") == "mcp":
-            return await _server_result(function, params)
-        bare = getattr(function, "__function__", None)
-        if bare is None or inspect.iscoroutinefunction(bare):
-            return await function(**params)
-        work = partial(copy_context().run, _run_at_once, function, params)
-        user_id = self._call.caller.user_id
-        threads = self._call.threads.setdefault(user_id, UserThreads())
-        return await threads.run(work)
-
-    async def _in_the_browser(
-        self, name: str, tool: JsonObject, params: dict[str, Any]
-    ) -> Any:
-        """Return what the browser says of its own tool."""
-        if self._host.event_call is None:
-            return {"error": "The browser that has this tool is not connected."}
-        data = {
-            "id": new_ulid(),
-            "name": name,
-            "params": params,
-            "server": tool.get("server") or {},
-            "session_id": self._host.metadata.get("session_id"),
-        }
-        return await self._host.event_call({"type": "execute:tool", "data": data})
-
-    async def _answer(
-        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
-    ) -> ToolResult:
-        """Return a result as the host would store and show it."""
-        host = self._host
-        caller = self._call.caller
-        user = await user_model(caller.user_id)
-        text, files, embeds = await process_tool_result(
-            host, user, name, tool, params, result
-        )
-        cited = _cites(name, host.metadata) and text
-        tool_id = str(tool.get("tool_id") or "")
-        sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host, user)
-        output, card = await split_result_files(
-            files, text, store, user, has_row=caller.may_have_row
-        )
-        card |= {"embeds": embeds, "sources": sources}
-        filled = {key: value for key, value in card.items() if value}
-        return ToolResult(output, _is_error_text(text), filled)
-
-
-async def _server_result(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
-) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
-    try:
-        return await function(**params)
-    except Exception as error:
-        if type(error) is Exception:
-            return {"error": str(error)}
-        raise
-
-
-def _run_at_once(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
-) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
-    coroutine = function(**params)
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    coroutine.close()
-    raise RuntimeError("a tool that claims to be synchronous waited")
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.hosted_tools
+# owui_manifold.prepare.hosted_tools
 #
 # The tools that a request offers: OpenAI's own, the host's, and those of filters.
 # --------------------------------------------------------------------------------------
@@ -17508,104 +17453,327 @@ def _too_many_notice(count: int) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.models
+# owui_manifold.host.tools
 #
-# The models that the pipe lists.
+# Runs Open WebUI's tools in the same way as the host does.
 #
-# Every page load lists the models, so the list is answered from memory. The models of a
-# key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached.
+# Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
+# run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
+# pass through the host's own functions, so that files, embeds, sources and terminals look
+# the same. Approvals are asked for through the event call as well.
 # --------------------------------------------------------------------------------------
 
 
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
+    """Return who decides about the calls of a request.
 
-OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
+    The rules of the valve come first; for other tools the host's own mode counts. The
+    host's `ask_user` only asks a question.
     """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
+    if _is_builtin(host, "ask_user"):
+        rules = [*rules, ("ask_user", "auto")]
+    return Approver(
+        rules=rules,
+        default_rule="ask" if mode == "ask" else "auto",
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
+        log=log,
+        other_names=partial(_other_names, host),
+    )
 
 
-class Listing:
-    """What the key of the valves may use, as far as it is known.
+def _is_builtin(host: HostContext, name: str) -> bool:
+    """Say whether a tool is one of the host's own."""
+    return bool(value_at(host.tools, name, "type") == "builtin")
 
-    One account is remembered: that of the valves as they were at the last look.
+
+_LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def long_running_tools(host: HostContext) -> list[tuple[str, float]]:
+    """Return the seconds of the host's own tools that may take minutes by design."""
+    return [(name, _HOUR) for name in _LONG_RUNNING if _is_builtin(host, name)]
+
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def _other_names(host: HostContext, name: str) -> list[str]:
+    """Return the name that a tool has in its toolkit or on its server.
+
+    The host puts an id in front of a name that another tool has, and of all names of an
+    MCP server (docs/reference/open-webui.md, "Tools of the host").
+    """
+    wrapped = host.tools.get(name, {}).get("callable")
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+_SHOWN_HALF = 2000
+"""Characters that a question shows of the beginning and of the end of arguments."""
+
+
+def _question(name: str, arguments: JsonObject) -> str:
+    """Return the question about a call as Markdown.
+
+    Arguments cannot end the block of code: in JSON no line begins with their text.
+    """
+    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    hidden = len(shown) - 2 * _SHOWN_HALF
+    if hidden > 0:
+        note = f" [... {hidden} characters are not shown ...] "
+        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
+    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
+
+
+_MAX_WAITING_MS = 240_000
+"""The longest time that Open WebUI waits for an answer to its approval card.
+
+From 0.12 on it stops after 120 s unless the event asks for more, and shortens what is
+above 240 s (`socket/main.py`, `get_event_call`). 0.11.4 has no such limit and does not
+read the field.
+"""
+
+
+def _ask_in_page(event_call: EventCall) -> Ask:
+    """Return the way to show the host's approval card.
+
+    An older host shows the message alone, so it holds the arguments. Without an answer
+    the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
     """
 
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
+    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
+        data = {
+            "title": "Allow this tool?",
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
+            "timeout_ms": _MAX_WAITING_MS,
+        }
+        return await event_call({"type": "confirmation", "data": data}) is True
 
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+    return ask
 
 
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
+_CITED = (
+    "fetch_url",
+    "query_chat_files",
+    "query_knowledge_files",
+    "view_file",
+    "view_knowledge_file",
+)
+"""Builtin tools whose results name sources, as in the host."""
 
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
+
+def _cites(name: str, metadata: JsonObject) -> bool:
+    """Say whether a tool's result names sources, as far as the model may have any."""
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
+
+
+def _is_error_text(text: str) -> bool:
+    """Say whether a result tells of an error."""
+    result = parse_json_object(text)
+    if result is None:
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
+    if str(result.get("status")).strip().lower() in ("error", "failed"):
+        return True
+    error = result.get("error")
+    is_refused = result.get("success") is False or result.get("ok") is False
+    if is_refused and not error:
+        error = result.get("message")
+    return isinstance(error, str | Mapping | list) and bool(error)
+
+
+_DISPATCHERS = (CALL_TOOL, "search_tools")
+"""Builtin tools that call others; they cannot call each other."""
+
+
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
+class HostTools:
+    """The tools of one request, by the names that the model was given."""
+
+    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
+        """Run the tools that the host passed with a call."""
+        self._host = host
+        self._user = user
+        self._names = names
+
+    def _own_name(self, name: str) -> str:
+        """Return the host's name of a tool, by the name that the model was given."""
+        return self._names.own_name(name, self._host.tools)
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for no such tool.
+
+        One that is too large to be offered cannot be called by its name, either.
+        """
+        tool = self._host.tools.get(self._own_name(name))
+        if tool is None:
+            return None
+        spec = tool.get("spec") or {}
+        try:
+            json_size(spec, LARGEST_SCHEMA)
+        except JsonTooLarge:
+            return None
+        return spec.get("parameters") or {"type": "object", "properties": {}}
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool's time is a person's."""
+        own = self._own_name(name)
+        return own == "ask_user" and _is_builtin(self._host, own)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the tool that a call will run, resolved as in the host.
+
+        It is resolved before anybody is asked, so the approved tool is what runs.
+        """
+        own = self._own_name(name)
+        tools = self._host.tools
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
+            return own, arguments
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
+            return None
+        return str(inner), params
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool and return its result for the model and for the page.
+
+        MCP servers check their own arguments.
+        """
+        own = self._own_name(name)
+        account = self._user.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool with the arguments that its schema names."""
+        tool = self._host.tools[own]
+        params = arguments
+        if tool.get("type") != "mcp":
+            known = (self.parameters(own) or {}).get("properties") or {}
+            params = {key: params[key] for key in params if key in known}
+        result = await self._result(own, tool, params)
+        return await self._answer(own, tool, params, result)
+
+    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
+        """Run a tool where it has to run.
+
+        The host wraps sync tools in coroutine functions that never wait; on the event
+        loop they would block every chat. A thread that exceeds its limit cannot be
+        stopped; it keeps its place until it ends.
+        """
+        if tool.get("direct"):
+            return await self._in_the_browser(name, tool, params)
+        files = self._host.metadata.get("files") or []
+        function = await update_tool(tool["callable"], self._user.messages, files)
+        if tool.get("type") == "mcp":
+            return await _server_result(function, params)
+        bare = getattr(function, "__function__", None)
+        if bare is None or inspect.iscoroutinefunction(bare):
+            return await function(**params)
+        work = partial(copy_context().run, _run_at_once, function, params)
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
+        return await threads.run(work)
+
+    async def _in_the_browser(
+        self, name: str, tool: JsonObject, params: dict[str, Any]
+    ) -> Any:
+        """Return what the browser says of its own tool."""
+        if self._host.event_call is None:
+            return {"error": "The browser that has this tool is not connected."}
+        data = {
+            "id": new_ulid(),
+            "name": name,
+            "params": params,
+            "server": tool.get("server") or {},
+            "session_id": self._host.metadata.get("session_id"),
+        }
+        return await self._host.event_call({"type": "execute:tool", "data": data})
+
+    async def _answer(
+        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
+    ) -> ToolResult:
+        """Return a result as the host would store and show it."""
+        host = self._host
+        user = await user_model(self._user.user_id)
+        text, files, embeds = await process_tool_result(
+            host, user, name, tool, params, result
+        )
+        cited = _cites(name, host.metadata) and text
+        tool_id = str(tool.get("tool_id") or "")
+        sources = citation_sources(name, params, text, tool_id) if cited else []
+        store = partial(stored_image, host, user)
+        output, card = await split_result_files(
+            files, text, store, user, has_row=self._user.has_row
+        )
+        card |= {"embeds": embeds, "sources": sources}
+        filled = {key: value for key, value in card.items() if value}
+        return ToolResult(output, _is_error_text(text), filled)
+
+
+async def _server_result(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
+) -> Any:
+    """Return what an MCP server says, also of a call that failed.
+
+    That is meant for the model; the host raises it as a bare Exception
+    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
     """
     try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
-    today = utc_today().isoformat()
-    usable = None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        fetches = read_expert_settings(valves).fetch_models
-        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise
+
+
+def _run_at_once(
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
+) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.store
+# owui_manifold.store.chat_store
 #
 # Where the records of a chat are written and read, signed and in part encrypted.
 #
@@ -17852,7 +18020,7 @@ class _OutputStore(ChatStore):
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
             self._context_record_id = ulid
-        self._unshown.append(StoredRecord(ulid, value, index))
+        self._unshown.append(StoredRecord(record_item(ulid, value), index))
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
@@ -17884,7 +18052,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.request
+# owui_manifold.prepare.request
 #
 # What a request has beside the chat: tools, settings, parameters; and that of a task.
 #
@@ -18041,8 +18209,8 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call, offered.names),
-        build_approver(call),
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -18054,6 +18222,18 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+    )
+
+
+def tool_user(call: PipeCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
     )
 
 
@@ -18108,308 +18288,296 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.artifacts
+# owui_manifold.prepare.chat
 #
-# Stores the pictures and files of a run in the host before they are shown.
+# Builds the request for a chat, in passes over its parts.
 #
-# An event goes in; the same event with a `card` comes out.
+# The model, if its name leaves the choice to the pipe; the history as input, with the
+# prefix as it was sent before; the tools; the settings; default parameters.
 # --------------------------------------------------------------------------------------
 
 
-_MAX_FETCHED = 32 * 1024**2
-_MAX_FILES = 20
+class _Chat(NamedTuple):
+    """A chat between two passes."""
 
-_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
-_GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
-_NOT_FETCHED = "{} could not be fetched from where the code ran."
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    tools: OfferedTools
+    verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
 
+    @property
+    def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
-class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
-        self._prepared = prepared
-        self._connections = connections
-        self._stored: dict[str, Item | None] = {}
-
-    async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._prepared.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
-            return event
-        card = await self._card(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
-        caller = self._prepared.call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
-        if is_code(item) and host_reads:
-            outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
-        return {}
-
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
-        files: list[Item] = []
-        notes: list[str] = []
-        for url in urls:
-            kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(picture_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
-        return _made_card(files=files, notes=notes)
-
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container.
-
-        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
-        """
-        files: list[Item] = []
-        notes: list[str] = []
-        links: dict[str, str] = {}
-        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
-        shown = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
-            name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
-                continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
-                shown.add(stored["id"])
-            elif not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
-
-    async def _fetched(
-        self, citation: Item, name: str, deadlines: Deadlines
-    ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
-        try:
-            endpoint = self._prepared.endpoint
-            connections = self._connections
-            content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
-            )
-        except AnswerTooLarge:
-            return _TOO_BIG.format(name)
-        except ResponsesError as error:
-            self._prepared.call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
-
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
-
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
-        """
-        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._prepared.call.caller
-            host = self._prepared.call.host
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            made = await store_file(host.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
-        return self._stored[digest]
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    endpoint = call.endpoint
+    keys = chat_keys(call.valves, call.caller)
+    store = await open_store(call.caller, call.valves, keys)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
+    origin = origin_at(chat.model.family, endpoint)
+    tools = chat.tools
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
+    return PreparedRequest(
+        call,
+        request,
+        endpoint,
+        origin,
+        run_limits(call.config.expert, chat.model),
+        store,
+        call_toolset(call, tools),
+        reason=reason,
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
+    )
 
-    `rpartition`, because `pathlib` reads each part of a path.
+
+def _read_messages(
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
+    model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    tools = offered_tools(call, model)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
+
+
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and the sentence that says why it was chosen, if any."""
+    question = next(iter(user_messages(parts).values()), None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
+    rows = chat.store.messages if chat.store else {}
+    call = chat.call
+    metadata = call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    """Take a wish for the length of this answer out of the question."""
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    """Put the stored outputs of earlier answers in the place of their text."""
+    if not chat.store:
+        return chat
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
+    settings = request_settings(chat.call, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
+    stored = chat.store.repairs if chat.store else ()
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
+    repairs = (*learned_repairs(chat.call, request.model), *stored)
+    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    """Keep the instructions and the chat as they were sent before.
+
+    What is sent for the first time is given to the store.
     """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
+    call = chat.call
+    store = chat.store
+    parts = chat.parts
+    if store is None or not stored_messages(parts):
+        return chat
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    notice = change_notice(change)
+    if notice:
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
 
 
-def _made_card(**held: object) -> JsonObject:
-    return {name: value for name, value in held.items() if value}
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
 
-
-def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
-    head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
-    with suppress(ValueError):
-        if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
-    return kind, b""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.callers
-#
-# What a caller may set; the rest is the administrator's (docs/parameters.md).
-#
-# A body holds side by side what a client sent, what a user chose on the page, what
-# filters added and what is stored with the model.
-# --------------------------------------------------------------------------------------
-
-
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_TOOL_TYPES = (
-    "web_search",
-    "web_search_preview",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "apply_patch",
-    "computer",
-    "computer_use_preview",
-    "local_shell",
-    "programmatic_tool_calling",
-)
-_CLOSED_FIELDS = (
-    "vector_store_ids",
-    "container",
-    "environment",
-    "input_image_mask",
-    "server_url",
-    "connector_id",
-    "tunnel_id",
-    "authorization",
-    "headers",
-)
-"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
-
-_KNOWN_WORDS = {
-    "max_output_tokens",
-    "reasoning.mode",
-    "reasoning.context",
-    *ADMINISTRATORS_KEYS,
-    *_TOOL_TYPES,
-    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
-}
-
-
-class _Permission(NamedTuple):
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    longest: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
-    if _permitted_body(call.body, may) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
-    return call._replace(body=body)
-
-
-def opening_error(expert: ExpertSettings) -> str:
-    """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
-    advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
-
-
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
-
-
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
-    reasoning = body.get("reasoning")
-    if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
-    for name in _TOOLS:
-        given = body.get(name)
-        if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
-
-
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
-
-    A new container, `{"type": "auto"}`, is nobody's.
+    An earlier run of the same message does not count: a client chooses the ids.
     """
-    fields = as_mapping(tool)
-    kind = str(fields.get("type", "function"))
-    if kind in CALLED_BY_NAME:
-        return True
-    closed = []
-    for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
+    answer_id = chat.call.caller.message_id
+    facts = chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
+
+
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.call.endpoint.is_openai):
+        return chat
+    first = UserMessage(text_message("developer", chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files."""
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
+    return await run_work(
+        size,
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
+        ),
+    )
+
+
+def _body(chat: _Chat) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
+    return body
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.report
+# owui_manifold.present.report
 #
 # What the log and the current user are told about a run.
 #
@@ -18760,7 +18928,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.silence
+# owui_manifold.run.silence
 #
 # Lines that hold only while an answer is waited for: a silence, a new attempt.
 #
@@ -18834,7 +19002,7 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.spending
+# owui_manifold.run.spending
 #
 # What is told to the filter of the administration of each run: events, and usage.
 # --------------------------------------------------------------------------------------
@@ -18924,7 +19092,168 @@ class _RunCounts:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.answer
+# owui_manifold.store.artifacts
+#
+# Stores the pictures and files of a run in the host before they are shown.
+#
+# An event goes in; the same event with a `card` comes out.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class ArtifactStore:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(
+        self, call: PipeCall, connections: Connections, patience: Timeouts
+    ) -> None:
+        """Store files for the current user, at the message that is being written.
+
+        `patience` holds for fetching the files of one text from a container.
+        """
+        self._call = call
+        self._connections = connections
+        self._patience = patience
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, PartialImage):
+            return event if self._call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        card = await self._card(event.item)
+        return event._replace(card=card) if card else event
+
+    async def _card(self, item: Item) -> JsonObject:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._call.caller
+        host_reads = caller.host_reads
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
+        if is_code(item) and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = file_citations(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                stored = await self._store(picture_name(kind), content)
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The picture")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        deadlines = Deadlines(self._patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = _file_name(citation)
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = container_addresses(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            endpoint = self._call.endpoint
+            connections = self._connections
+            content = await container_file(
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
+            )
+        except AnswerTooLarge:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
+        stored = await self._store(stored_name(name), content)
+        return stored or _NOT_STORED.format(name)
+
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
+        if digest not in self._stored:
+            caller = self._call.caller
+            host = self._call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
+            made = await store_file(host.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
+
+
+def _made_card(**held: object) -> JsonObject:
+    return {name: value for name, value in held.items() if value}
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.answer
 #
 # Runs a prepared request and yields its events, with the markers of stored items.
 # --------------------------------------------------------------------------------------
@@ -18954,7 +19283,9 @@ async def answer_events(
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    artifacts = ArtifactStore(prepared, connections)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
@@ -19050,296 +19381,7 @@ async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> No
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.chat
-#
-# Builds the request for a chat, in passes over its parts.
-#
-# The model, if its name leaves the choice to the pipe; the history as input, with the
-# prefix as it was sent before; the tools; the settings; default parameters.
-# --------------------------------------------------------------------------------------
-
-
-class _Chat(NamedTuple):
-    """A chat between two passes."""
-
-    call: PipeCall
-    model: ResolvedModel
-    store: ChatStore | None
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    tools: OfferedTools
-    verbosity: str = ""
-    request: ResponsesRequest = ResponsesRequest(model="", input=[])
-    """As it would be if the chat began with it, and later as it is sent."""
-
-    @property
-    def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
-        return str(self.call.host.metadata.get("regeneration_message_id") or "")
-
-    @property
-    def continues(self) -> bool:
-        """Whether the answer has begun and is continued."""
-        return bool(self.call.host.metadata.get("assistant_message_id"))
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether instructions stay as first given (`stable_instructions`)."""
-        mode = self.call.config.expert.stable_instructions
-        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
-
-
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
-    require_floor()
-    endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin = origin_at(chat.model.family, endpoint)
-    tools = chat.tools
-    items = await _history(chat, origin, size)
-    changed = {"input": items, "instructions": chat.instructions or None}
-    request = chat.request.model_copy(update=changed)
-    return PreparedRequest(
-        call,
-        request,
-        endpoint,
-        origin,
-        run_limits(call.config.expert, chat.model),
-        store,
-        call_toolset(call, tools),
-        reason=reason,
-        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
-        sign=keys.sign,
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
-    )
-
-
-def _read_messages(
-    call: PipeCall, sign: Sign | None, store: ChatStore | None
-) -> tuple[_Chat, str]:
-    """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
-    parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
-    if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
-    tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, instructions, parts, records, tools)
-    for change in _PASSES:
-        chat = change(chat)
-    return chat, reason
-
-
-def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    question = next(iter(user_messages(parts).values()), None)
-    choice = choose_auto_model(
-        call.caller.model,
-        question.item if question else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
-    )
-    if choice is None:
-        return call.model, ""
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
-
-
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
-def _attach_stored(chat: _Chat) -> _Chat:
-    """Give the parts what the host stores of them."""
-    rows = chat.store.messages if chat.store else {}
-    call = chat.call
-    metadata = call.host.metadata
-    given = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(given, rows, metadata)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
-    return chat._replace(parts=attach_files(parts, rows, metadata))
-
-
-def _take_directive(chat: _Chat) -> _Chat:
-    """Take a wish for the length of this answer out of the question."""
-    if not chat.model.facts.verbosity:
-        return chat
-    is_guided = bool(chat.replaced_id)
-    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
-    return chat._replace(parts=parts, verbosity=verbosity)
-
-
-def _restore_outputs(chat: _Chat) -> _Chat:
-    """Put the stored outputs of earlier answers in the place of their text."""
-    if not chat.store:
-        return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
-
-
-def _build_flat(chat: _Chat) -> _Chat:
-    """Build the request as if the chat began now, without its input."""
-    settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
-    body = _body(chat)
-    facts = chat.model.facts
-    account = chat.call.account
-    stored = chat.store.repairs if chat.store else ()
-    request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(chat.model, "", items, body, settings)
-    repairs = (*learned_repairs(chat.call, request.model), *stored)
-    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _restore_prefix(chat: _Chat) -> _Chat:
-    """Keep the instructions and the chat as they were sent before.
-
-    What is sent for the first time is given to the store.
-    """
-    call = chat.call
-    store = chat.store
-    parts = chat.parts
-    if store is None or not stored_messages(parts):
-        return chat
-    if not chat.continues:
-        store.set_sent(_sent_now(chat, store))
-    request, items = _with_turns(chat, store)
-    told = _told_instructions(chat, store.sent)
-    changes = told.changes if told else {}
-    prefix = apply_sent_context(parts, store.sent, changes, items)
-    chat = chat._replace(parts=prefix, request=request)
-    if told is None:
-        return chat
-    # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
-    return chat._replace(instructions=told.first)
-
-
-def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers.
-
-    An earlier run of the same message does not count: a client chooses the ids.
-    """
-    answer_id = chat.call.caller.message_id
-    facts = chat.model.facts
-    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
-    sent = SentContext()
-    if chat.is_stable:
-        told = _told_instructions(chat, earlier)
-        sent = change_instructions(told, chat.instructions, chat.call.model_id)
-    turn = None
-    if _appended(chat):
-        turns = model_turns(chat.parts, earlier, chat.request.model)
-        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
-
-
-def _told_instructions(
-    chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
-    """Return what the chat has told its model; None where it gets all of it anew."""
-    if not chat.is_stable:
-        return None
-    compacted = {
-        record.message_id
-        for record in chat.records.values()
-        if any(is_compaction(item) for item in record.payload)
-    }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
-
-
-def _with_turns(
-    chat: _Chat, store: ChatStore
-) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
-    """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, store.sent, chat.request.model)
-    if chat.call.caller.message_id not in turns:
-        return chat.request, {}
-    return append_turns(chat.request, turns, _appended(chat))
-
-
-def _appended(chat: _Chat) -> set[str]:
-    """Return the types of items that its model and server take."""
-    if not chat.call.endpoint.is_openai:
-        return set()
-    facts = chat.model.facts
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(chat.request.repairs)
-
-
-def _place_instructions(chat: _Chat) -> _Chat:
-    """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.call.endpoint.is_openai):
-        return chat
-    first = UserMessage(text_message("developer", chat.instructions))
-    return chat._replace(parts=[first, *chat.parts], instructions="")
-
-
-_PASSES = (
-    _attach_stored,
-    _take_directive,
-    _restore_outputs,
-    _build_flat,
-    _restore_prefix,
-    _place_instructions,
-)
-"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
-
-
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files."""
-    parts = chat.parts
-    valves = chat.call.valves
-    user_id = chat.call.caller.user_id
-    size += sum(map(image_length, parts)) // 1024
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
-    records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
-
-
-def _body(chat: _Chat) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
-    if chat.verbosity:
-        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
-    return body
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.checkup
+# owui_manifold.run.checkup
 #
 # The `/check` command: tests an administrator's set-up and says what works.
 #
@@ -19499,7 +19541,7 @@ async def stream_lines(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.failover
+# owui_manifold.run.failover
 #
 # Where a call is answered, if the filter of the administration has endpoints for it.
 #

@@ -80,7 +80,8 @@ def run_cases(arguments: argparse.Namespace) -> dict[str, str]:
     ):
         run = GoldenRun(arguments.pipe, arguments.pipeline, functions)
         outcomes = dict(run.outcomes(arguments.streams, arguments.cases))
-    if unknown := run.unknown_settings():
+    unknown = run.unknown_settings()
+    if unknown:
         print(f"Neither file knows {', '.join(unknown)}", file=sys.stderr)
     return outcomes
 

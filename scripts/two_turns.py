@@ -63,7 +63,8 @@ async def kept_reasoning(tab: Tab, turn: Turn) -> list[str]:
 def encrypted(stored: Any) -> Iterator[str]:
     """Every encrypted content within a JSON value, in its order."""
     if isinstance(stored, dict):
-        if content := stored.get("encrypted_content"):
+        content = stored.get("encrypted_content")
+        if content:
             yield content
         if stored.get("type") == "reasoning.encrypted":  # as the agents keep it
             yield str(stored.get("data"))

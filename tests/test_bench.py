@@ -24,7 +24,7 @@ from bench.people import CASES, Asked, Case, Seen, problem_of
 from bench.soak import Soak, log_complaints, report
 from bench.stream import Measured, Pace
 from simulator.options import find_spec, parse_spec
-from simulator.scenarios.catalogue import SCENARIOS
+from simulator.scenarios.catalog import SCENARIOS
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
 

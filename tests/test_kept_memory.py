@@ -18,8 +18,8 @@ from gpt5_agent.pipeline import Pipeline
 from measures.kept_memory import caches, deep_size, global_containers, kept_containers
 from owui_administration.endpoints import EndpointChoice
 from owui_administration.filter import Filter
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from simulator import Simulator
 from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase

@@ -13,8 +13,8 @@ from openai_responses.requests.parameters import (
     CALLERS_KEYS,
     read_parameters,
 )
-from owui_manifold.chat import build_chat_request
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
 from stand_in.host import StandInHost
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"

@@ -5,11 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from calls.valves import expert
-from owui_manifold.config import AccountCapabilities, Config, read_config
-from owui_manifold.context import Caller, HostContext, PipeCall
-from owui_manifold.log import RunLog
-from owui_manifold.threads import ToolThreads
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import AccountCapabilities, Config, read_config
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.host.context import HostContext
+from owui_manifold.host.threads import ToolThreads
 from simulator import Simulator
 
 Json = dict[str, Any]

@@ -4,9 +4,9 @@ from typing import Any
 
 from calls.sample import call_of, host_context, valves_for
 from openai_responses.transport.connections import Connections
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller, PipeCall
+from owui_manifold.call.context import Caller, PipeCall
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
 

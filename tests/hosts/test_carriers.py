@@ -15,8 +15,8 @@ from hosts.people.uploads import attach
 from hosts.people.users import EVERYBODY_READS, User
 from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, stripped
 from hosts.setup.pipes import valves_changed
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]

@@ -28,7 +28,7 @@ ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
     "incomplete": ("reached its length limit", "This is turn 1."),
     "cut": ("broke before the answer was finished", "This is turn 1."),
-    "failed": ("error of its own", ""),
+    "failed": ("internal error", ""),
     "lone-reasoning": ("The model ended without an answer.", ""),
     "quota": ("no credit left", ""),
 }

@@ -209,7 +209,7 @@ async def test_picture_that_the_model_cannot_read(
     logo = attached(scan["id"], "logo.svg", "image/svg+xml") | {"type": "file"}
     after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id, files=[logo])
 
-    assert "scan.bmp is in a form that the model cannot read" in str(turn.error)
+    assert "scan.bmp is in a format that the model cannot read" in str(turn.error)
     assert refused == []
     assert after.error is None
     shown = after.statuses[-1]["description"]  # the page hides those before it

@@ -109,7 +109,7 @@ async def test_unfinished_pictures_are_shown_and_not_stored(
     rest = [e for e in turn.events if e["type"] != "chat:message:files"]
     assert [e for e in rest if SIGNATURE in json.dumps(e)] == []
     statuses = [status["description"] for status in turn.statuses]
-    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+    assert statuses[:2] == ["Generating an image", "Image generated"]
 
 
 @pytest.mark.asyncio
@@ -241,11 +241,11 @@ async def named_file(
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        ("draw-failed", "the safety system refused it"),
-        ("draw,cut=16", "broke off before the picture was finished"),
+        ("draw-failed", "the safety system rejected it"),
+        ("draw,cut=16", "interrupted before the image was complete"),
         ("count-late", "people.csv could not be fetched: the container"),
         ("count-failed", "The code did not run to its end."),
-        ("count,cut=36", "broke off before the code had run"),
+        ("count,cut=36", "interrupted before the code had run"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(
@@ -324,7 +324,7 @@ async def test_what_a_person_sees(page: ChatPage) -> None:
     await page.stop()
     await page.reload()
 
-    await page.page.get_by_text("Drawing a picture").wait_for()
+    await page.page.get_by_text("Generating an image").wait_for()
     assert await sketch.count() == 0
 
     await page.ask("sim:draw a disc")

@@ -65,6 +65,6 @@ async def test_nothing_is_lost_in_twenty_turns(
         for message in answers_in_chat:
             for line in message["statusHistory"]:
                 lines.add(line["description"].split(" ")[0])
-        assert lines <= {"Finished", "Searched", "Drawing", "Picture"}, lines
+        assert lines <= {"Finished", "Searched", "Generating", "Image"}, lines
         shown = str([[m["content"], *host_items(m)] for m in answers_in_chat])
         assert not [kind for kind in APPENDED if kind in shown]

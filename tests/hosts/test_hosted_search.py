@@ -14,8 +14,8 @@ from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.servers.website import Website
 from hosts.setup.pipes import valves_changed
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

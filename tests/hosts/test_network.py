@@ -81,7 +81,7 @@ async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
         text, sentence = await answered(tab, admin, BASE_URL=upstream.base_url)
 
     assert "Turn 1." in text
-    assert "something that cannot be read" in sentence
+    assert "data that cannot be read" in sentence
 
 
 def endless_line(beginning: bytes) -> Answerer:
@@ -168,6 +168,6 @@ async def test_two_silences(
 
     stored = [await tab.message(turn) for turn in turns]
     first, middle = (message["error"]["content"]["message"] for message in stored)
-    assert "said nothing for too long" in first
-    assert "fell silent in the middle" in middle
+    assert "sent nothing for too long" in first
+    assert "stopped sending in the middle" in middle
     assert "This is turn 1." in stored[1]["content"]

@@ -150,7 +150,7 @@ async def test_items_that_are_refused(
             "sim:short First.",
             "One earlier web search call could not be sent again and was left out.",
             "One earlier function call output was sent as plain text.",
-            "A picture or file could not be sent to the model and was left out.",
+            "An image or file could not be sent to the model and was left out.",
         )
         await chat.go_on()
 
@@ -254,7 +254,7 @@ async def test_attempts_that_fail_before_anything_is_shown(
     simulator.faults.append(FailedStart("cut", text="Nothing"))
     async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0)):
         nothing = await tab.send(MODEL, "sim:short Nothing")
-    assert "What arrived is kept" not in nothing.error["message"]
+    assert "Everything received so far is kept" not in nothing.error["message"]
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
 
 

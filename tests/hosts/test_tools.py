@@ -143,7 +143,7 @@ async def test_the_loop_ends_at_its_limit(
     async with valves_changed(admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
         turn = await tab.send(MODEL, "sim:tool-forever", body=USED)
 
-    assert "asked for more tools than one answer may call" in turn.error["message"]
+    assert "requested more tool calls than one answer may make" in turn.error["message"]
     bodies = chat_bodies(simulator)
     assert [body.get("tool_choice") for body in bodies] == [None, None, None, "none"]
     assert "limit of tool rounds" in outputs_sent(simulator)[-1]

@@ -139,7 +139,7 @@ def test_everybody_else(host: str) -> None:
     }
 
 
-def test_organisation_and_project() -> None:
+def test_organization_and_project() -> None:
     """They are named only where they are set."""
     headers = Endpoint("", KEY, organization="org-1", project="proj_1").headers()
     assert headers["OpenAI-Organization"] == "org-1"

@@ -21,9 +21,9 @@ from openai_responses.transport.stream import TextDelta
 from owui_administration.account import Account
 from owui_administration.filter import Filter
 from owui_chat.events import AnswerEvent
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.spending import event_words
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from owui_manifold.run.spending import event_words
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 from stand_in.telemetry import Memory, remember

@@ -20,8 +20,8 @@ from calls.outcomes import (
 )
 from calls.sample import TOOL, USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
 from stand_in.host import StandInHost

@@ -42,6 +42,7 @@ from owui_chat.events import (
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
 from stand_in.signing import SIGN
@@ -333,7 +334,9 @@ def tell(
         told.written.append(record)
         if in_output:
             value = write_records({record.ulid: record}, SIGN)
-            told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
+            told.chunks += told.view.render(
+                StoredRecord(record_item(record.ulid, value), index)
+            )
     return told
 
 

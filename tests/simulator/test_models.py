@@ -270,7 +270,7 @@ async def test_hosted_tools_that_a_model_lacks(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_summaries_need_a_verified_organisation(client: Any) -> None:
+async def test_summaries_need_a_verified_organization(client: Any) -> None:
     """The profile unverified refuses reasoning.summary, and nothing else."""
     client.headers = {"X-Simulator-Profile": "unverified"}
     error = await rejected(client, "gpt-5.2", reasoning={"summary": "auto"})
@@ -283,7 +283,7 @@ async def test_summaries_need_a_verified_organisation(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_streams_may_need_a_verified_organisation(client: Any) -> None:
+async def test_streams_may_need_a_verified_organization(client: Any) -> None:
     """The profile unverified-stream refuses to stream."""
     client.headers = {"X-Simulator-Profile": "unverified-stream"}
     error = await rejected(client, "gpt-5.2", stream=True)

@@ -144,7 +144,7 @@ def _id_in(line: bytes) -> str:
 
 
 async def test_unknown_ids(client: Any) -> None:
-    """Neither a made-up one, nor another organisation's, nor one that was not stored."""
+    """Neither a made-up one, nor another organization's, nor one that was not stored."""
     id = await queued(client, "sim:chat")
     unstored = (await client.ask("Hello")).body["id"]
     gone = await queued(client, "sim:chat,gone")

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from ssl import SSLContext
 from types import TracebackType
 from typing import Any, Self
@@ -11,10 +12,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.json_input import JsonObject
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 
 Answerer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 KEY = "sk-upstream-1"
+QUESTION: dict[str, Any] = {"model": "gpt-5.6-sol", "input": []}
 
 
 class Upstream:
@@ -162,6 +166,22 @@ async def hang_up(request: web.Request) -> web.StreamResponse:
     assert request.transport
     request.transport.abort()
     return web.Response()
+
+
+def post(
+    connections: Connections, endpoint: Endpoint, payload: dict[str, Any] = QUESTION
+) -> AbstractAsyncContextManager[Any]:
+    """Send a request without a limit that a test reaches; lend the answer."""
+    return connections.request(endpoint, "/responses", payload, Deadlines(Timeouts()))
+
+
+async def ask(
+    connections: Connections, endpoint: Endpoint, payload: dict[str, Any] = QUESTION
+) -> JsonObject:
+    """Send a request and return the response object."""
+    async with post(connections, endpoint, payload) as answer:
+        response: JsonObject = await answer.response_object()
+        return response
 
 
 def free_port() -> int:

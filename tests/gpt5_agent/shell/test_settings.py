@@ -254,7 +254,7 @@ def test_nothing_chosen_is_left_to_the_model() -> None:
 
 
 def test_streaming_can_be_switched_off() -> None:
-    """For organisations that may not; the reader gets the answer in one piece."""
+    """For organizations that may not; the reader gets the answer in one piece."""
     assert not asked({"stream": True}, ENABLE_STREAM=False).settings.stream
 
 

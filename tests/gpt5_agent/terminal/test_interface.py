@@ -99,7 +99,7 @@ async def test_thoughts_calls_and_answers_are_shown() -> None:
             "= Rain in Bern.\n",
             "[thinking]\n",
             "It rains.\n",
-            "[2 rounds, 1 tool call, ",
+            "[Finished in under a second · 2 rounds · 1 tool call · ",
             "[idle]\n> ",
         ):
             await desk.sees(text)

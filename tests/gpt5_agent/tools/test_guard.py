@@ -31,10 +31,10 @@ from runs.tools import (
 
 PARSE = "tool arguments parse error: "
 VALIDATION = "tool arguments validation error: "
-COLOURS: Json = {
+COLORS: Json = {
     "type": "object",
     "properties": {
-        "colour": {"type": "string", "enum": ["red", "blue"]},
+        "color": {"type": "string", "enum": ["red", "blue"]},
         "size": {"enum": [1, 2]},
         "loud": {"enum": [True]},
         "shape": {"options": [{"value": "round"}, {"value": "flat"}]},
@@ -43,7 +43,7 @@ COLOURS: Json = {
 }
 
 
-SCHEMAS = {"get_weather": CITY, "paint": COLOURS}
+SCHEMAS = {"get_weather": CITY, "paint": COLORS}
 
 
 def guarded() -> GuardedTools:
@@ -89,8 +89,8 @@ def test_r18_unknown_tool_is_refused() -> None:
 
 def test_r19_value_that_is_no_option_is_refused() -> None:
     """Numbers and true compare by their texts."""
-    assert painted(colour="green") == (
-        VALIDATION + "parameter 'colour' value 'green' not in options ['red', 'blue']"
+    assert painted(color="green") == (
+        VALIDATION + "parameter 'color' value 'green' not in options ['red', 'blue']"
     )
     assert painted(size=3) == (
         VALIDATION + "parameter 'size' value '3' not in options ['1', '2']"
@@ -105,8 +105,8 @@ def test_r19_value_that_is_no_option_is_refused() -> None:
 
 def test_r19_value_that_is_an_option_passes() -> None:
     """So does what is not given, and what has no options."""
-    assert painted(colour="red", size=2, loud=True, shape="flat", free="x") is None
-    assert painted(colour=None) is None
+    assert painted(color="red", size=2, loud=True, shape="flat", free="x") is None
+    assert painted(color=None) is None
     assert painted(unknown=1) is None
 
 

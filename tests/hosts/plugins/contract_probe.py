@@ -82,7 +82,7 @@ def fits(wanted: ast.FunctionDef | ast.AsyncFunctionDef, has: Any) -> bool:
 
 async def use_a_chat() -> dict[str, Any]:
     """Write one key of a chat twice, and a chat that is not there."""
-    from owui_manifold.host import read_chat, require_floor, write_chat_keys
+    from owui_manifold.host.open_webui import read_chat, require_floor, write_chat_keys
 
     require_floor()
     chat_id = str(uuid4())

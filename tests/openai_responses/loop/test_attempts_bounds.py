@@ -15,7 +15,7 @@ from upstream.server import streaming
 pytestmark = pytest.mark.asyncio
 
 MEGABYTE = 1 << 20
-TOO_LARGE = "sent more than this pipe accepts for one answer"
+TOO_LARGE = "sent more data than this pipe accepts for one answer"
 
 
 def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:

@@ -381,7 +381,7 @@ async def test_a_response_that_somebody_cancelled(
     )
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
-    assert "cancelled at 127.0.0.1" in ending.sentence
+    assert "canceled on 127.0.0.1's side" in ending.sentence
     assert asked_for(sim.requests)[:2] == ["post", "cancel"]
     assert asked_for(sim.requests).count("cancel") == 1
 

@@ -92,7 +92,7 @@ async def test_silence_in_the_middle(
         "0 text 0: Hello ",
         "run idle_timeout",
     ]
-    assert "What arrived is kept" in end_of(events).ending.sentence
+    assert "Everything received so far is kept" in end_of(events).ending.sentence
 
 
 @pytest.mark.parametrize(

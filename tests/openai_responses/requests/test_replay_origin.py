@@ -65,7 +65,7 @@ NAMED = Endpoint(URL, KEY, organization="org-1")
         (NAMED, Endpoint("https://eu.api.openai.com", KEY, "org-1"), False),
     ],
 )
-def test_keys_of_one_organisation_read_each_others(
+def test_keys_of_one_organization_read_each_others(
     maker: Endpoint, reader: Endpoint, readable: bool
 ) -> None:
     """Without its name nobody knows whose a key is but the key."""

@@ -8,11 +8,11 @@ import trustme
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections
 from runs.against_server import CANARY, end_of, limits, report
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
-from upstream.server import KEY, Upstream, free_port, replying
+from upstream.server import KEY, Upstream, ask, free_port, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,35 +30,21 @@ def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
     return Endpoint(base_url, KEY, proxy=proxy)
 
 
-async def ask(connections: Connections, endpoint: Endpoint) -> object:
-    """Send a request and return the response object."""
-    async with connections.request(
-        endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
-    ) as answer:
-        return await answer.response_object()
-
-
-async def test_proxy(connections: Connections) -> None:
-    """It is asked for the whole address, and finds the server."""
+@pytest.mark.parametrize("form", ["{0.address}", " {0.host}\n"])
+async def test_request_goes_through_the_proxy(
+    connections: Connections, form: str
+) -> None:
+    """It is asked for the whole address, and finds the server, also without a scheme."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream)) as proxy,
     ):
-        assert await ask(connections, through(proxy.address)) == {"output": []}
+        address = form.format(proxy)
+        assert await ask(connections, through(address)) == {"output": []}
         (request,) = upstream.requests
     assert proxy.requests == ["POST http://model.test/v1/responses HTTP/1.1"]
     assert "proxy-authorization" not in proxy.headers[0]
     assert request.headers["Authorization"] == f"Bearer {KEY}"
-
-
-async def test_proxy_without_a_scheme(connections: Connections) -> None:
-    """What people write everywhere else is understood here too."""
-    async with (
-        Upstream(ANSWER) as upstream,
-        ForwardProxy(port_of(upstream)) as proxy,
-    ):
-        assert await ask(connections, through(f" {proxy.host}\n")) == {"output": []}
-    assert len(proxy.requests) == 1
 
 
 async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None:
@@ -80,8 +66,8 @@ async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None
     assert "Proxy-Authorization" not in request.headers
 
 
-async def test_credentials(connections: Connections) -> None:
-    """They go to the proxy, and no further."""
+async def test_credentials_go_to_the_proxy_alone(connections: Connections) -> None:
+    """The server behind it gets its own key."""
     async with (
         Upstream(ANSWER) as upstream,
         ForwardProxy(port_of(upstream), BASIC) as proxy,
@@ -161,8 +147,14 @@ async def test_proxy_of_the_administrator_wins(
     assert len(proxy.requests) == 1
 
 
-@pytest.mark.parametrize("name", ["NO_PROXY", "no_proxy"])
-@pytest.mark.parametrize("excepted", ["*", "127.0.0.1", "localhost,127.0.0.1:{port}"])
+@pytest.mark.parametrize(
+    ("name", "excepted"),
+    [
+        ("NO_PROXY", "*"),
+        ("no_proxy", "127.0.0.1"),
+        ("NO_PROXY", "localhost,127.0.0.1:{port}"),
+    ],
+)
 async def test_hosts_without_a_proxy(
     connections: Connections,
     monkeypatch: pytest.MonkeyPatch,
@@ -176,7 +168,7 @@ async def test_hosts_without_a_proxy(
         assert await ask(connections, upstream.endpoint) == {"output": []}
 
 
-async def test_netrc(
+async def test_netrc_is_not_read(
     connections: Connections, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """What a file in the home directory says of the server is not sent there."""

@@ -19,10 +19,10 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from runs.sample import (
     TRANSCRIPTS,
     Page,

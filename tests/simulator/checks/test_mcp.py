@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.scenarios.catalogue import SCENARIOS
+from simulator.scenarios.catalog import SCENARIOS
 from simulator.scenarios.mcp import MCP_SCENARIOS
 from simulator.transcripts import (
     NOT_STORED,
@@ -191,6 +191,6 @@ async def test_questions_stand_beside_calls(client: Any) -> None:
     assert kinds[2:] == ["mcp_approval_request"] * 2 + ["function_call"]
 
 
-def test_the_scenarios_are_in_the_catalogue() -> None:
+def test_the_scenarios_are_in_the_catalog() -> None:
     """Each can be asked for by its name."""
     assert all(SCENARIOS[one.name] is one for one in MCP_SCENARIOS)

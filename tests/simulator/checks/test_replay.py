@@ -87,8 +87,8 @@ async def test_content_that_was_not_sealed_here(client: Any) -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("model", [OLD, NEW])
-async def test_reasoning_of_another_organisation(client: Any, model: str) -> None:
-    """A key of another organisation cannot read what this one got."""
+async def test_reasoning_of_another_organization(client: Any, model: str) -> None:
+    """A key of another organization cannot read what this one got."""
     output = await first_turn(client, model)
     body = client.body([USER, *output, MORE], model=model)
     heard = await client.post(body, key="sk-simulator-2")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from simulator.options import UnknownOption, find_spec, parse_spec
-from simulator.scenarios.catalogue import ALL_SCENARIOS, SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS, SCENARIOS
 
 FUNCTION = {
     "type": "function",
@@ -257,7 +257,7 @@ def test_options_of_a_scenario_can_be_overridden() -> None:
 
     assert (name, options.number("cut")) == ("cut", 3)
     with pytest.raises(UnknownOption):
-        parse_spec("chat,colour=red")
+        parse_spec("chat,color=red")
 
 
 def test_every_scenario_has_its_own_name_and_line() -> None:

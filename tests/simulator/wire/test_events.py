@@ -8,7 +8,7 @@ from openai.types.responses import Response
 from pydantic import TypeAdapter
 
 from simulator import Simulator
-from simulator.scenarios.catalogue import ALL_SCENARIOS
+from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
 from simulator.transcripts import fit_call
 from upstream.package_types import check_event, unknown_fields

@@ -311,7 +311,7 @@ for folder, _, files in os.walk("/proc/sys"):
 
 
 async def test_no_devices_and_no_setuid_files(chat: Chat) -> None:
-    """None can be made, none are there, and no mount would honour them."""
+    """None can be made, none are there, and no mount would honor them."""
     code = """
 import os, stat
 try:
