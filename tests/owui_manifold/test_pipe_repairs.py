@@ -193,9 +193,35 @@ def asks(sim: Simulator) -> list[tuple[bool, bool]]:
     ]
 
 
-@pytest.mark.parametrize("unverified", ["unverified"], indirect=True)
-async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> None:
-    """The answer comes in the same call; the next call does not ask."""
+SUMMARY_AND_STREAM = (True, True)
+STREAM_ALONE = (False, True)
+NEITHER = (False, False)
+
+
+@pytest.mark.parametrize(
+    ("unverified", "lines", "requests"),
+    [
+        (
+            "unverified",
+            [NO_SUMMARY],
+            [SUMMARY_AND_STREAM, STREAM_ALONE, STREAM_ALONE],
+        ),
+        (
+            "unverified-stream",
+            [NO_SUMMARY, NO_STREAM],
+            [SUMMARY_AND_STREAM, STREAM_ALONE, NEITHER, NEITHER],
+        ),
+    ],
+    indirect=["unverified"],
+    ids=["summary", "summary and stream"],
+)
+async def test_second_call_does_not_ask_for_what_was_refused(
+    pipe: Pipe,
+    unverified: Simulator,
+    lines: list[str],
+    requests: list[tuple[bool, bool]],
+) -> None:
+    """The answer comes in the first call, natively also where it comes in one piece."""
     pipe.valves = valves_for(unverified)
 
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
@@ -203,29 +229,9 @@ async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> 
 
     assert answered(first)
     assert answered(second)
-    assert statuses(first) == [NO_SUMMARY]
+    assert statuses(first) == lines
     assert statuses(second) == []
-    assert asks(unverified) == [(True, True), (False, True), (False, True)]
-
-
-@pytest.mark.parametrize("unverified", ["unverified-stream"], indirect=True)
-async def test_refused_stream_is_learned(pipe: Pipe, unverified: Simulator) -> None:
-    """The answer comes in one piece, natively all the same."""
-    pipe.valves = valves_for(unverified)
-
-    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
-    second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-
-    assert answered(first)
-    assert answered(second)
-    assert statuses(first) == [NO_SUMMARY, NO_STREAM]
-    assert statuses(second) == []
-    assert asks(unverified) == [
-        (True, True),
-        (False, True),
-        (False, False),
-        (False, False),
-    ]
+    assert asks(unverified) == requests
 
 
 async def test_lessons_are_for_one_key_of_one_pipe(

@@ -113,27 +113,29 @@ def refusing(param: str, code: str) -> Any:
     return answer
 
 
-async def test_an_organisation_that_is_not_verified() -> None:
-    """A chat goes on without summaries; the check says that they are missing."""
-    answer = refusing("reasoning", "unsupported_value")
-    async with Upstream(answer) as upstream:
+@pytest.mark.parametrize(
+    ("param", "missing", "advice", "works"),
+    [
+        (
+            "reasoning",
+            "Summaries",
+            "or set REASONING_SUMMARY to `disabled`.",
+            "A small request",
+        ),
+        ("stream", "Streaming", "or turn off ENABLE_STREAM.", "Summaries"),
+    ],
+)
+async def test_unverified_organization_is_told_what_is_missing(
+    param: str, missing: str, advice: str, works: str
+) -> None:
+    """A chat goes on without it, and the other lines still come."""
+    async with Upstream(refusing(param, "unsupported_value")) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    [line] = [line for line in text.splitlines() if "❌ **Summaries**" in line]
-    assert line.endswith("or set REASONING_SUMMARY to `disabled`.")
-    assert "✅ **A small request**" in text
+    [line] = [line for line in text.splitlines() if f"❌ **{missing}**" in line]
+    assert line.endswith(advice)
+    assert f"✅ **{works}**" in text
     assert "CANARY" not in text
-
-
-async def test_an_organisation_that_may_not_stream() -> None:
-    """The other lines still come."""
-    answer = refusing("stream", "unsupported_value")
-    async with Upstream(answer) as upstream:
-        text = await findings(upstream.base_url, KEY)
-
-    [line] = [line for line in text.splitlines() if "❌ **Streaming**" in line]
-    assert line.endswith("or turn off ENABLE_STREAM.")
-    assert "✅ **Summaries**" in text
 
 
 async def test_a_hosted_tool_that_is_refused() -> None:
