@@ -40,7 +40,7 @@ from owui_chat.storage.markers import (
 from owui_chat.storage.records import message_key, read_records, write_records
 from runs.sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
 from stand_in.signing import SIGN
-from strictness.mutations import TooLong, mutated, spoilt, within
+from strictness.mutations import TooLong, mutated, spoiled, within
 from upstream import wire
 
 Json = dict[str, Any]
@@ -162,7 +162,7 @@ def test_any_events_are_a_run(events: list[Json]) -> None:
 
 
 @given(
-    text=st.binary(max_size=200) | spoilt(BODIES),
+    text=st.binary(max_size=200) | spoiled(BODIES),
     size=st.sampled_from([1, 7, 1000, LARGE]),
 )
 def test_any_bytes_are_a_run(text: bytes, size: int) -> None:

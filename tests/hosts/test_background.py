@@ -35,7 +35,7 @@ def looked_up(simulator: Simulator) -> list[RecordedRequest]:
 
 
 def cancelled(simulator: Simulator) -> list[str]:
-    """What became of the responses that were to be cancelled."""
+    """What became of the responses that were to be canceled."""
     asked = [one for one in looked_up(simulator) if one.path.endswith("/cancel")]
     return [str((one.response or {}).get("status")) for one in asked]
 
@@ -92,7 +92,7 @@ async def test_stop_cancels_the_answer_at_the_server(
 async def test_stop_before_the_server_says_a_word(
     tab: Tab, pro: str, simulator: Simulator
 ) -> None:
-    """The answer has no name yet, and is cancelled as soon as it has one."""
+    """The answer has no name yet, and is canceled as soon as it has one."""
     turn = await tab.begin(pro, "sim:chat,wait=1500,halt=60 hello")
     await simulator.requested(1, timeout=PATIENCE)
 
@@ -135,7 +135,7 @@ async def test_stop_on_the_page(page: ChatPage, pro: str, simulator: Simulator) 
 
 
 @pytest.mark.asyncio
-async def test_the_rest_cannot_be_found(
+async def test_lost_rest_is_reported_and_the_text_stays(
     tab: Tab, pro: str, simulator: Simulator
 ) -> None:
     """The text stays, and the sentence says what happened."""
@@ -149,7 +149,7 @@ async def test_the_rest_cannot_be_found(
 
 
 @pytest.mark.asyncio
-async def test_a_client_that_knows_nothing_of_it(
+async def test_plain_client_gets_the_whole_answer(
     member: User, pro: str, simulator: Simulator
 ) -> None:
     """With a stream and without, over plain HTTP."""

@@ -27,7 +27,7 @@ ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
     "incomplete": ("reached its length limit", "This is turn 1."),
-    "cut": ("broke before the answer was finished", "This is turn 1."),
+    "cut": ("broke before the answer was complete", "This is turn 1."),
     "failed": ("internal error", ""),
     "lone-reasoning": ("The model ended without an answer.", ""),
     "quota": ("no credit left", ""),
@@ -68,7 +68,7 @@ async def test_every_ending_has_its_sentence(
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("toolkit")
-async def test_a_safety_stop_in_mid_stream(
+async def test_safety_stop_runs_no_tool_and_keeps_the_reasoning(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """No tool runs, nothing is asked again, and the next turn keeps the reasoning."""
@@ -137,7 +137,7 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
 
 
 @pytest.mark.asyncio
-async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) -> None:
+async def test_stop_ends_the_wait_for_a_retry(tab: Tab, simulator: Simulator) -> None:
     """The wait ends at once and nothing more is sent."""
     turn = await tab.begin(MODEL, "sim:chat,status=503,times=5,retry-after=60 hello")
     await turn.until(lambda seen: seen.statuses)
@@ -151,12 +151,12 @@ async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) ->
 
 
 @pytest.mark.asyncio
-async def test_reasoning_of_another_organisation_is_buried(
+async def test_reasoning_of_another_organization_is_left_out_for_good(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """A new key: one status line, the answer, and no second refusal.
 
-    An organisation that is named stands for the account, whatever the key.
+    An organization that is named stands for the account, whatever the key.
     """
     async with valves_changed(admin, PIPE, ORGANIZATION="ours"):
         first = await tab.send(MODEL, "sim:short hello")
@@ -180,7 +180,7 @@ async def test_reasoning_of_another_organisation_is_buried(
 async def unverified(
     admin: User, pipe_source: str
 ) -> AsyncIterator[tuple[str, Simulator]]:
-    """A copy of the pipe whose organisation may have no summaries and no stream."""
+    """A copy of the pipe whose organization may have no summaries and no stream."""
     async with Simulator(profile="unverified-stream") as upstream:
         valves = {"BASE_URL": upstream.base_url, "API_KEY": upstream.api_key}
         valves["MODEL_ID"] = "gpt-6.1-sol"
@@ -190,7 +190,7 @@ async def unverified(
 
 
 @pytest.mark.asyncio
-async def test_what_an_organisation_may_not_is_learned(
+async def test_what_an_organization_may_not_use_is_learned(
     tab: Tab, unverified: tuple[str, Simulator]
 ) -> None:
     """The first answer costs the refusals, the second none."""

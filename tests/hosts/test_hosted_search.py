@@ -257,7 +257,9 @@ async def test_a_page_with_streaming_off_gets_the_sources(
 @pytest.mark.asyncio
 @pytest.mark.browser
 @pytest.mark.usefixtures("searching")
-async def test_what_a_person_sees(page: ChatPage, simulator: Simulator) -> None:
+async def test_page_shows_search_and_sources(
+    page: ChatPage, simulator: Simulator
+) -> None:
     """Each stage while it lasts; then pages, queries and thoughts that open."""
     await page.open_model(MODEL)
     await page.watch("ing")  # Thinking, Exploring

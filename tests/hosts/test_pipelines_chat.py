@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 PATIENCE = 120
-OTHERS_KEY = "sk-simulator-2"  # of another organisation
+OTHERS_KEY = "sk-simulator-2"  # of another organization
 WITH_TOOLS: Json = {
     "tool_ids": ["toolkit"],
     "tool_choice": {"type": "function", "function": {"name": "get_weather"}},

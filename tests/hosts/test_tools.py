@@ -61,7 +61,7 @@ async def test_the_pipe_runs_the_tools_and_keeps_the_prefix(
 
 
 @pytest.mark.asyncio
-async def test_a_tool_that_fails(
+async def test_failed_tool_is_reported_without_its_words(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
     """The model gets a fixed sentence; the exception's words are in the log alone."""
@@ -76,7 +76,7 @@ async def test_a_tool_that_fails(
 
 
 @pytest.mark.asyncio
-async def test_a_tool_that_takes_too_long(
+async def test_slow_tool_is_stopped_at_its_limit(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
     """It is stopped, the model is told, the answer goes on."""
@@ -173,7 +173,7 @@ async def test_stop_cancels_a_running_tool(tab: Tab, simulator: Simulator) -> No
 @pytest.mark.parametrize(
     ("answer", "words"), [(True, "Sunny in"), (None, "did not approve")]
 )
-async def test_a_tool_that_needs_consent(
+async def test_tool_runs_only_after_a_yes(
     tab: Tab, admin: User, simulator: Simulator, answer: bool | None, words: str
 ) -> None:
     """The host's card is shown; only a clear yes lets the tool run."""

@@ -41,7 +41,7 @@ NO_STREAM = "The model may not stream here: the answer comes in one piece."
 
 @pytest.fixture(autouse=True)
 def named(pipe: Pipe, sim: Simulator) -> None:
-    """The administrator has named the organisation."""
+    """The administrator has named the organization."""
     pipe.valves = valves_for(sim, **NAMED)
 
 
@@ -68,7 +68,7 @@ def received_reasoning(sim: Simulator, place: int = -1) -> list[str]:
 # ---------------------------------------------------------------- reasoning
 
 
-async def test_reasoning_of_another_organisation_is_left_out_for_good(
+async def test_reasoning_of_another_organization_is_left_out_for_good(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
@@ -180,7 +180,7 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
 
 @pytest_asyncio.fixture(params=["unverified", "unverified-stream"])
 async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]:
-    """A server that allows less to organisations that nobody has checked."""
+    """A server that allows less to organizations that nobody has checked."""
     async with Simulator(request.param) as simulator:
         yield simulator
 

@@ -112,7 +112,9 @@ def test_nothing_is_offered_unasked(features: object) -> None:
         ({}, {}),
     ],
 )
-def test_location(given: str | Json, place: Json) -> None:
+def test_location_is_read_from_an_object_or_words(
+    given: str | Json, place: Json
+) -> None:
     """As an object, or as words in a fixed order."""
     tool = search_with(user_location=given)
 
@@ -167,7 +169,7 @@ def test_defaults_of_the_api_are_not_sent(options: Json, sent: Json) -> None:
     assert search_with(**options) == plain | sent
 
 
-def test_file_search() -> None:
+def test_file_search_follows_the_web_search() -> None:
     """Behind the search of the web, always."""
     [web, files], _ = hosted(
         ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
