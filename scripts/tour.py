@@ -43,7 +43,9 @@ WORDS = (
     Word("web-search", "When did the harbour freeze?", "pages that the model opened"),
     Word("remarks", "How warm is the lake?", "progress between two rounds of tools"),
     Word("five-calls", "And in five towns?", "five tools at once, each with its card"),
-    Word("postcard", "Draw the lake in the evening.", "an image, generated step by step"),
+    Word(
+        "postcard", "Draw the lake in the evening.", "an image, generated step by step"
+    ),
     Word(
         "chart", "Chart the temperatures.", "Python, its chart, and a file to download"
     ),

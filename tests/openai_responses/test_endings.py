@@ -295,7 +295,11 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (418, ApiError(), "HTTP 418. An administrator"),
         (403, ApiError(MISALIGNMENT), "safety monitoring stopped this answer"),
         (403, ApiError("cyber_policy"), "may help attack computers"),
-        (400, ApiError("content_filter", None, "prompt"), "OpenAI's content filter rejected"),
+        (
+            400,
+            ApiError("content_filter", None, "prompt"),
+            "OpenAI's content filter rejected",
+        ),
         (429, ApiError("flex_unavailable"), "no flex capacity"),
     ],
 )

@@ -400,7 +400,9 @@ def test_incomplete_without_a_reason(details: object) -> None:
     told(turn, wire.ended("incomplete", incomplete_details=details))
     assert turn.ending
     assert turn.ending.code is None
-    assert turn.ending.sentence == "The answer is incomplete. Ask the model to continue."
+    assert (
+        turn.ending.sentence == "The answer is incomplete. Ask the model to continue."
+    )
 
 
 def test_failed() -> None:

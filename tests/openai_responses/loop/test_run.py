@@ -259,7 +259,11 @@ CREATED = wire.on_the_wire(wire.created())
     ("answer", "kind", "words"),
     [
         (streaming(), "unreadable", "did not answer like the Responses API"),
-        (streaming(b": hello\n\n"), "unreadable", "did not answer like the Responses API"),
+        (
+            streaming(b": hello\n\n"),
+            "unreadable",
+            "did not answer like the Responses API",
+        ),
         (breaking(b""), "unreachable", "broke"),
         (streaming(CREATED), "cut", "broke"),
         (breaking(CREATED), "cut", "broke"),

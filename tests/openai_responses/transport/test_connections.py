@@ -362,7 +362,9 @@ async def test_answer_that_is_none(
 ) -> None:
     """A page with status 200 is told as a wrong address."""
     async with Upstream(replying(text, 200, content_type)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="did not answer like the Responses API"):
+        with pytest.raises(
+            UnreadableAnswer, match="did not answer like the Responses API"
+        ):
             await ask(connections, upstream.endpoint)
 
 

@@ -99,7 +99,9 @@ async def test_object_that_is_too_large(connections: Connections, case: str) -> 
 async def test_deep_object_is_unreadable(connections: Connections, body: str) -> None:
     """However deep."""
     async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="did not answer like the Responses API"):
+        with pytest.raises(
+            UnreadableAnswer, match="did not answer like the Responses API"
+        ):
             await ask(connections, upstream.endpoint)
 
 
