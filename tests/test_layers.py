@@ -248,9 +248,9 @@ BROKEN = {
         "owui_chat.storage.markers is pure and imports os",
     ),
     "the host looked up elsewhere": (
-        "pipes/owui_manifold/store/chat_store.py",
+        "pipes/owui_manifold/store/writers.py",
         'import importlib\nCHATS = "open_webui.models.chats"',
-        "owui_manifold.store.chat_store imports open_webui",
+        "owui_manifold.store.writers imports open_webui",
     ),
     "the host imported elsewhere": (
         "pipes/owui_manifold/call/valves.py",

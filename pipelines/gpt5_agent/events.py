@@ -114,7 +114,7 @@ class RunMetadata(NamedTuple):
             is_failure=self.ending != "completed",
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=self.usage,
+            usage=self.usage if self.usage.total else None,
             cost=self.price or None,
             notes=notes,
         )

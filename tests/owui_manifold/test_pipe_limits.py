@@ -10,7 +10,7 @@ from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
-from owui_manifold.store.chat_store import ChatKeys
+from owui_manifold.store.keys import ChatKeys
 from simulator import Simulator
 from stand_in.host import SERVER_SECRET, StandInHost
 
