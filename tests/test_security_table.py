@@ -1,4 +1,4 @@
-"""docs/security.md names tests that exist."""
+"""docs/reference/attacks.md names tests that exist."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs/security.md").read_text()
+PAGE = (ROOT / "docs/reference/attacks.md").read_text()
 TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", PAGE)))
 
 
