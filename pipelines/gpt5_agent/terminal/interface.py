@@ -9,12 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
     AgentState,
-    ContextSource,
     ExecutionEnded,
     NewMessage,
     StepStarted,
@@ -27,6 +25,8 @@ from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
 from shells.shell import PIPELINE_SHELL
 from shells.valve_messages import advised_ending
+from strategies.context import ContextSource
+from strategies.thoughts import ThoughtFilter
 
 _MAX_OUTPUT_CHARACTERS = 2_000
 
