@@ -9703,20 +9703,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -10978,6 +10973,9 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -10985,7 +10983,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -13450,6 +13448,39 @@ def _clean_part(part: object) -> object:
     if isinstance(part, Mapping) and isinstance(part.get("text"), str):
         return {**part, "text": strip_markers(part["text"])}
     return part
+
+
+# --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks: what both shells are told by Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
 
 
 # --------------------------------------------------------------------------------------
@@ -19495,6 +19526,114 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.inlet
+#
+# Who calls the pipeline, and what Open WebUI attached to the chat.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class PipelineCaller(ChatCaller):
+    """Which message of which chat is answered, or which task of the host."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.host_reads and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+class AttachedToChat(NamedTuple):
+    """What Open WebUI attached to the chat of a call."""
+
+    tool_ids: frozenset[str] = frozenset()
+    """What it may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of files."""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+    return context
+
+
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return PipelineCaller(
+        host_model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
+    """Return what is attached to the chat of a body that passed the inlet."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return AttachedToChat(
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_files(context.get("files"))),
+    )
+
+
+def _read_files(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
+
+
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.log
 #
 # Lines in the server's log, with the id of their answer and without secrets.
@@ -20208,6 +20347,168 @@ def find_valve_problems(valves: Valves) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
+# gpt5_agent.shell.own_tools
+#
+# The agent's own tools for one answer: those of the sandbox.
+#
+# Only the sandbox files of a chat are kept between answers, for a limited time.
+# --------------------------------------------------------------------------------------
+
+
+class _SandboxTool(NamedTuple):
+    """One tool of the sandbox; `chat` selects the workspace."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    sandbox: SandboxTools
+    chat: str
+    files: HostFiles
+
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run it with the attached files there; return the text, then the files."""
+        problems = []
+        for file_id, name in self.files.attached:
+            read = partial(self.files.read, file_id)
+            received = await self.sandbox.receive(self.chat, file_id, name, read)
+            if received.failed:
+                problems.append(f"{name} is not there. {received.text}")
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *problems])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
+
+
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
+    """Yield the files as parts, together no larger than one file may be.
+
+    A file that a later run has removed is left out.
+    """
+    bytes_left = MAX_TOOL_FILE_BYTES
+    for file in files:
+        content = _read_content(file, bytes_left)
+        if content is None:
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
+            continue
+        bytes_left -= len(content)
+        yield {
+            "type": "blob",
+            "data": content,
+            "mimeType": file.media_type,
+            "name": file.name,
+        }
+
+
+def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
+    """Return the content of a file; None if it is gone or too large."""
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(max_bytes + 1)
+    except OSError:
+        return None
+    return content if len(content) <= max_bytes else None
+
+
+def hourly_texts() -> RecentTexts:
+    """Return texts that are new again after an hour."""
+    return RecentTexts(_read_fast_clock)
+
+
+def _read_fast_clock() -> float:
+    """Return the time of a clock whose day, for which texts are kept, is an hour."""
+    return 24 * monotonic_seconds()
+
+
+def open_host_files(
+    valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
+) -> HostFiles:
+    """Return the attached `files` of a chat, by id and name; `log` hides the key.
+
+    A key that cannot be read is none: it must not cost the answer.
+    """
+    try:
+        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    except InvalidRequest:
+        key = ""
+    log.hide([key])
+    return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
+
+
+_MAX_SANDBOXES = 4
+"""Sandboxes of earlier valves stay for the answers that use them."""
+
+
+class OwnToolPool:
+    """What all answers of a pipeline share; everything is opened on first use."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+
+    async def open_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> tuple[Tool, ...]:
+        """Return the tools of an answer; a sandbox that cannot be used offers none."""
+        if not valves.SANDBOX:
+            return ()
+        sandbox = self._open_sandbox(valves)
+        await self._close_oldest()
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return ()
+        return tuple(
+            _SandboxTool(
+                spec["name"],
+                spec["description"],
+                spec["parameters"],
+                sandbox,
+                chat,
+                files,
+            )
+            for spec in specs
+        )
+
+    async def close(self) -> None:
+        """End all runs, and remove the files of the chats."""
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+
+    async def _close_oldest(self) -> None:
+        """Close the sandbox of the earliest settings if there are too many."""
+        if len(self._sandboxes) > _MAX_SANDBOXES:
+            oldest = next(iter(self._sandboxes))
+            await self._sandboxes.pop(oldest).close()
+
+    def _open_sandbox(self, valves: Valves) -> SandboxTools:
+        """Return the sandbox with the limits and packages of the valves."""
+        limits = _build_sandbox_limits(valves)
+        wheels = read_sandbox_options(valves).wheels.strip()
+        key = (limits, wheels)
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            log = AgentLog("sandbox")
+            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
+        return self._sandboxes[key]
+
+
+def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    """Return the limits of the valves, in seconds, bytes and characters."""
+    options = read_sandbox_options(valves)
+    disk = options.disk_mb * MEBIBYTE
+    return SandboxLimits(
+        seconds=options.seconds,
+        memory=options.memory_mb * MEBIBYTE,
+        disk=disk,
+        file=disk,
+        output=valves.TOOL_OUTPUT_CHARACTERS,
+    )
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.presets
 #
 # Guides by their names: built-in ones, and the files of PRESETS_DIR.
@@ -20272,112 +20573,12 @@ def _preset_error(name: str, problem: str) -> InvalidRequest:
 # --------------------------------------------------------------------------------------
 # gpt5_agent.shell.settings
 #
-# One call of the pipeline: who calls, and the settings from valves and request.
-#
-# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-# the pipeline's own inlet and keeps what the inlet adds.
+# The settings of one call of the pipeline, from its valves and its request.
 # --------------------------------------------------------------------------------------
 
 
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
 _MIN_COMPACTION_TOKENS = 1000
 """The API refuses a lower threshold."""
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
-
-    model: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    user_id: str = ""
-    task: str = ""
-    streams: bool = False
-    is_admin: bool = False
-    tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of the files that are attached to the chat."""
-
-    @property
-    def is_host(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
-        return bool(self.chat_id and self.message_id)
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.is_host and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
-    return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
-
-
-def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
-    taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        yield str(row["id"]), name
-
-
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return PipelineCaller(
-        model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(_read_attached(context.get("files"))),
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
-    )
 
 
 class AgentInput(NamedTuple):
@@ -20393,6 +20594,7 @@ class AgentInput(NamedTuple):
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
+    attached: AttachedToChat = AttachedToChat()
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = show_always
     store_file: StoreFile | None = None
@@ -20477,7 +20679,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     default_seconds, own_seconds, _ = read_timeouts(
         valves.TOOL_TIMEOUTS, PIPELINE_SHELL
     )
-    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
         approver=Approver(rules, other_names=own_names),
@@ -20580,166 +20782,6 @@ def _build_compaction(
         threshold = min(threshold, window // 2)
     threshold = max(threshold, _MIN_COMPACTION_TOKENS)
     return [{"type": "compaction", "compact_threshold": threshold}]
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.own_tools
-#
-# The agent's own tools for one answer: those of the sandbox.
-#
-# Only the sandbox files of a chat are kept between answers, for a limited time.
-# --------------------------------------------------------------------------------------
-
-
-class _SandboxTool(NamedTuple):
-    """One tool of the sandbox; `chat` selects the workspace."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-    files: HostFiles
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it with the attached files there; return the text, then the files."""
-        problems = []
-        for file_id, name in self.files.attached:
-            read = partial(self.files.read, file_id)
-            received = await self.sandbox.receive(self.chat, file_id, name, read)
-            if received.failed:
-                problems.append(f"{name} is not there. {received.text}")
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": "\n".join([result.text, *problems])}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    """Yield the files as parts, together no larger than one file may be.
-
-    A file that a later run has removed is left out.
-    """
-    bytes_left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content = _read_content(file, bytes_left)
-        if content is None:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        bytes_left -= len(content)
-        yield {
-            "type": "blob",
-            "data": content,
-            "mimeType": file.media_type,
-            "name": file.name,
-        }
-
-
-def _read_content(file: SandboxFile, max_bytes: int) -> bytes | None:
-    """Return the content of a file; None if it is gone or too large."""
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(max_bytes + 1)
-    except OSError:
-        return None
-    return content if len(content) <= max_bytes else None
-
-
-def hourly_texts() -> RecentTexts:
-    """Return texts that are new again after an hour."""
-    return RecentTexts(_read_fast_clock)
-
-
-def _read_fast_clock() -> float:
-    """Return the time of a clock whose day, for which texts are kept, is an hour."""
-    return 24 * monotonic_seconds()
-
-
-def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key.
-
-    A key that cannot be read is none: it must not cost the answer.
-    """
-    try:
-        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
-    except InvalidRequest:
-        key = ""
-    log.hide([key])
-    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
-
-
-_MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for the answers that use them."""
-
-
-class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
-
-    def __init__(self) -> None:
-        """Open nothing yet."""
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-
-    async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
-    ) -> tuple[Tool, ...]:
-        """Return the tools of an answer; a sandbox that cannot be used offers none."""
-        if not valves.SANDBOX:
-            return ()
-        sandbox = self._open_sandbox(valves)
-        await self._close_oldest()
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return ()
-        return tuple(
-            _SandboxTool(
-                spec["name"],
-                spec["description"],
-                spec["parameters"],
-                sandbox,
-                chat,
-                files,
-            )
-            for spec in specs
-        )
-
-    async def close(self) -> None:
-        """End all runs, and remove the files of the chats."""
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-
-    async def _close_oldest(self) -> None:
-        """Close the sandbox of the earliest settings if there are too many."""
-        if len(self._sandboxes) > _MAX_SANDBOXES:
-            oldest = next(iter(self._sandboxes))
-            await self._sandboxes.pop(oldest).close()
-
-    def _open_sandbox(self, valves: Valves) -> SandboxTools:
-        """Return the sandbox with the limits and packages of the valves."""
-        limits = _build_sandbox_limits(valves)
-        wheels = read_sandbox_options(valves).wheels.strip()
-        key = (limits, wheels)
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            log = AgentLog("sandbox")
-            self._sandboxes[key] = SandboxTools(limits, wheels, log.warn)
-        return self._sandboxes[key]
-
-
-def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    """Return the limits of the valves, in seconds, bytes and characters."""
-    options = read_sandbox_options(valves)
-    disk = options.disk_mb * MEBIBYTE
-    return SandboxLimits(
-        seconds=options.seconds,
-        memory=options.memory_mb * MEBIBYTE,
-        disk=disk,
-        file=disk,
-        output=valves.TOOL_OUTPUT_CHARACTERS,
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -21064,7 +21106,9 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
+        return renderer.result(
+            _new_completion_id(), unix_seconds(), call.caller.host_model
+        )
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -21079,10 +21123,12 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    async with aclosing(open_host_files(valves, caller, log)) as files:
+    attached = call.question.attached.files
+    host_files = open_host_files(valves, caller.user_id, attached, log)
+    async with aclosing(host_files) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.is_host else None
+            tools=tools, store_file=files.store if caller.host_reads else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
@@ -21105,9 +21151,9 @@ async def _with_advice(events: _Events) -> _Events:
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.is_host:
+    if not caller.host_reads:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -21134,7 +21180,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _report_exception(error, log)
-    return task_result(text, call.caller.model)
+    return task_result(text, call.caller.host_model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
@@ -21362,6 +21408,7 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
+            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,

@@ -7815,20 +7815,15 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+    return Origin(resolve_model(model).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -11368,6 +11363,9 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -11375,7 +11373,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
+        origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -15837,6 +15835,39 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
+# shells.caller
+#
+# Who asks: what both shells are told by Open WebUI.
+# --------------------------------------------------------------------------------------
+
+
+class ChatCaller(NamedTuple):
+    """Who asks, and for which chat and message; empty ids are unknown."""
+
+    host_model: str = ""
+    """The host's id of the model, `{function or pipeline id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
+
+
+# --------------------------------------------------------------------------------------
 # shells.caller_settings
 #
 # What callers may set beside their chat, by the words of `caller_may_set`.
@@ -17092,35 +17123,13 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
-
-    host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
 
     @property
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:

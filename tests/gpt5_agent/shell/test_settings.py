@@ -9,10 +9,10 @@ import pytest
 
 from calls.valves import expert
 from gpt5_agent.request import AgentRequest
+from gpt5_agent.shell.inlet import PipelineCaller
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
-    PipelineCaller,
     build_agent_request,
     build_endpoint,
 )
