@@ -26,6 +26,7 @@ from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
+from shells.compaction import compaction_settings
 from shells.endpoint_valves import (
     endpoint_of_valves,
     environment_key,
@@ -36,9 +37,6 @@ from shells.shell import PIPELINE_SHELL
 from shells.tool_valves import read_rules, read_timeouts
 from strategies.metadata import RunMetadata
 from strategies.parameters import MAX_ITERATIONS, StrategyParameters
-
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
 
 
 class AgentInput(NamedTuple):
@@ -233,12 +231,9 @@ def _build_compaction(
     At COMPACTION_TOKENS, or at half of the model's window if that is less.
     """
     valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
+    tokens = valves.COMPACTION_TOKENS
     model = resolve_model(question.choose_text("agent_model", valves.MODEL))
     window = model.facts.context_window
     if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
+        tokens = min(tokens, window // 2)
+    return compaction_settings(tokens, endpoint)

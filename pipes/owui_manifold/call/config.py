@@ -31,7 +31,7 @@ from shells.endpoint_valves import (
     missing_key_error,
     read_headers,
 )
-from shells.json_valve import read_json_valve
+from shells.json_valve import read_expert_json
 from shells.shell import PIPE_SHELL
 from shells.tool_valves import read_rules, read_timeouts
 from shells.valve_words import comma_list, unknown_words
@@ -94,9 +94,7 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    expert, expert_errors = read_json_valve(
-        _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
-    )
+    expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
     seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
@@ -132,12 +130,9 @@ def read_config(
     )
 
 
-_EXPERT_VALVE = "EXPERT_JSON"
-
-
 def read_expert_settings(valves: Valves) -> ExpertSettings:
     """Return what EXPERT_JSON says, outside of a call."""
-    expert, _ = read_json_valve(_EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings)
+    expert, _ = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
     return expert
 
 
