@@ -46,25 +46,6 @@ async def test_the_final_response_of_a_stream_is_recorded(client: Any) -> None:
 
 
 @pytest.mark.asyncio
-async def test_a_refusal_is_recorded(client: Any) -> None:
-    """The record holds the error body."""
-    heard = await client.post(client.body(seed=1))
-    (record,) = client.simulator.requests
-
-    assert (record.status, record.response) == (400, heard.body)
-
-
-@pytest.mark.asyncio
-async def test_waiting_for_a_request(client: Any) -> None:
-    """requested() returns the newest request once enough have come."""
-    waiting = asyncio.ensure_future(client.simulator.requested(2))
-    await client.ask("one")
-    await client.ask("two")
-
-    assert (await waiting).body["input"] == "two"
-
-
-@pytest.mark.asyncio
 async def test_stopping_lets_stalled_streams_go(client: Any) -> None:
     """The end of a simulator is not taken for a client that left."""
     async with Simulator() as other:
