@@ -781,25 +781,24 @@ def check_valves(problem: str, valves: str) -> str:
 
 
 _PICTURE = (
-    "The model's server could not use a picture of this chat{code}. Remove it, or "
+    "The model's server could not use an image in this chat{code}. Remove it, or "
     "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
 )
 _POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Put the question in "
-    "other words."
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to look at its billing."
+    "administrator has to check its billing."
 )
-_OVERLOADED = "OpenAI is overloaded at the moment. Try again shortly."
-_SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _RATE_LIMIT = (
-    "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
 )
-_ARRIVED = "What arrived is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -861,21 +860,21 @@ PICTURE_CODES = frozenset(
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "of output tokens, or ask to continue.",
-        "content_filter": "OpenAI's content filter cut the answer off. Put the "
-        "question in other words.",
-        "max_messages": "The answer reached the limit of messages in one answer. Ask "
-        "to continue.",
-        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
-        "continue.",
-        "steered": "The request was steered away. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
-        "other words.",
-        "only_calls": "The model asked for more tools than one answer may call, and gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model used all tokens of this answer to think. Raise the "
-        "maximum of output tokens, or choose less effort.",
-        "": "The answer is not complete{code}. Ask to continue.",
+        "number of output tokens, or ask the model to continue.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, and "
+        "gave no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
     },
     "failed": {
         "server_error": _SERVER_ERROR,
@@ -889,21 +888,21 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "bio_policy": _POLICY,
         "image_content_policy_violation": _POLICY,
         MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do what nobody asked for. Its last tool calls were not run; what was done "
-        "before stays done. Start a new chat to go on.",
-        "cyber_policy": "OpenAI does not answer this, because it may help to attack "
-        "computers{code}. Put the question in other words, or start a new chat. An "
-        "administrator can apply to OpenAI for access for security work.",
-        "content_policy_violation": "The content filter of OpenAI stopped this "
-        "answer{code}. Put the question in other words, or start a new chat.",
-        "content_filter": "The content filter of OpenAI refused this chat{code}, so it "
-        "was not answered. Put the question in other words, or start a new chat.",
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI does not answer this, because the answer may help attack "
+        "computers{code}. Rephrase the question, or start a new chat. An administrator "
+        "can apply to OpenAI for access for security work.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        "content_filter": "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
         REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat or leave out large "
+        "one request, so waiting does not help. Start a new chat, leave out large "
         "files, or ask an administrator to raise the account's usage tier.",
         FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
         "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not served in the region that the "
+        "data_residency_mismatch": "This model is not available in the region that the "
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
@@ -911,13 +910,13 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, or is no longer there, "
-        "or this API key may not use it. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, or is "
+        "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": check_valves(
-            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-            "followed, because the key would go along",
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
             "BASE_URL",
         ),
         WRONG_KEY: _WRONG_KEY,
@@ -926,48 +925,49 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "administrator to change the rights of the key's project.",
         "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
         "407": check_valves(
-            "The proxy on the way to the model's server does not let us through",
+            "The proxy in front of the model's server rejected the request",
             "PROXY",
         ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
-        "leave out large files and pictures.",
+        "leave out large files and images.",
         "429": _RATE_LIMIT,
         "503": _OVERLOADED,
-        "5": "OpenAI had an error of its own (HTTP {status}). Try again shortly.",
-        "": "The model's server refused the request with HTTP {status}{code}{param}. "
-        "An administrator finds the details in the log.",
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. "
+        "": "The connection to the model broke before the answer was complete. "
         + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
         "": check_valves(
-            "The server at BASE_URL answered, but not as the Responses API does",
+            "The server at BASE_URL did not answer like the Responses API",
             "BASE_URL",
         ),
         "compressed": check_valves(
-            "The server at BASE_URL sent a compressed answer, which is not read",
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
             "BASE_URL and EXTRA_HEADERS",
         ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more than this pipe accepts for one "
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
-        "": "The model's server accepted the request and then said nothing for too "
-        "long. Try again, perhaps with less effort.",
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. "
-        f"{_ARRIVED}; ask to continue, or choose less effort.",
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -1219,6 +1219,161 @@ def hex_digest(text: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.tool_kinds
+#
+# The kinds of tools that OpenAI runs, and the items that they make.
+#
+# `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
+# what a call costs, what a request offers and what goes back follow it. What only a host
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
+# `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
+# them lacks.
+# --------------------------------------------------------------------------------------
+
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: kind and field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: kind and field."""
+    is_encrypted: bool = False
+    """Only the account and model family that made it can read it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """The later requests that a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that the API demands even if they are null."""
+    is_call: bool = False
+    """It belongs to a call of a hosted tool."""
+
+
+class ToolKind(NamedTuple):
+    """A kind of tools that OpenAI runs, itself or at another server."""
+
+    type: str
+    """As the API calls it; the types of older and dated versions begin with it."""
+    older_types: tuple[str, ...] = ()
+    """Versions that a caller can be allowed on their own."""
+    closed_fields: tuple[str, ...] = ()
+    """Fields that name what belongs to somebody, or where a chat is sent."""
+    items: Mapping[str, ItemKind] = MappingProxyType({})
+    """The items that it makes, by their types; none if it is not offered."""
+    least: Mapping[str, Any] = MappingProxyType({})
+    """What the API demands beside the type."""
+    include: str = ""
+    """What a request must ask for to get all of its items."""
+    refused_at_minimal: bool = False
+    """It cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
+    fee: float = 0
+    """US dollars for a call, where a source says it."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The names by which a caller can be allowed it."""
+        return (self.type, *self.older_types)
+
+
+_KINDS = (
+    ToolKind(
+        "web_search",
+        older_types=("web_search_preview",),
+        items={"web_search_call": ItemKind(required=("action",), is_call=True)},
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        is_cited=True,
+        fee=0.01,
+    ),
+    ToolKind(
+        "file_search",
+        closed_fields=("vector_store_ids",),
+        items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
+        refused_at_minimal=True,
+        is_cited=True,
+    ),
+    ToolKind(
+        "mcp",
+        closed_fields=(
+            "server_url",
+            "connector_id",
+            "tunnel_id",
+            "authorization",
+            "headers",
+        ),
+        items={
+            "mcp_list_tools": ItemKind(required=("server_label", "tools")),
+            "mcp_call": ItemKind(
+                required=("server_label", "name", "arguments"),
+                text=("arguments", "arguments"),
+                is_call=True,
+            ),
+            "mcp_approval_request": ItemKind(
+                required=("id", "server_label", "name", "arguments"),
+                returned="same_run",
+                is_call=True,
+            ),
+            "mcp_approval_response": ItemKind(
+                required=("approval_request_id", "approve"),
+                returned="same_run",
+                is_call=True,
+            ),
+        },
+    ),
+    ToolKind(
+        "code_interpreter",
+        closed_fields=("container",),
+        items={
+            "code_interpreter_call": ItemKind(
+                required=("container_id",),
+                nullable=("code", "outputs"),
+                text=("code", "code"),
+                is_call=True,
+            )
+        },
+        least={"container": {"type": "auto"}},
+        include="code_interpreter_call.outputs",
+    ),
+    ToolKind(
+        "image_generation",
+        closed_fields=("input_image_mask",),
+        items={"image_generation_call": ItemKind(returned="never")},
+        refused_at_minimal=True,
+    ),
+    # Known so that no caller and no limit lets them pass; nothing offers them.
+    ToolKind("shell", closed_fields=("environment",)),
+    ToolKind("local_shell"),
+    ToolKind("apply_patch"),
+    ToolKind(
+        "computer",
+        older_types=("computer_use_preview",),
+        closed_fields=("environment",),
+    ),
+    ToolKind("programmatic_tool_calling"),
+)
+"""In the order in which a request offers them: the prompt cache depends on it.
+
+The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+(2026-11-21), what is refused at `minimal` from openai-agents.
+"""
+
+TOOL_KINDS: Mapping[str, ToolKind] = {kind.type: kind for kind in _KINDS}
+
+TOOL_OF_ITEM: Mapping[str, ToolKind] = {
+    name: tool for tool in _KINDS for name in tool.items
+}
+"""The kind of tools that makes an item, by the item's type."""
+
+HOSTED_ITEM_KINDS: Mapping[str, ItemKind] = {
+    name: tool.items[name] for name, tool in TOOL_OF_ITEM.items()
+}
+"""What is known of the items that tools make, by their types."""
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.items
 #
 # The API's items: their kinds, their texts, and pairs of calls and outputs.
@@ -1235,97 +1390,23 @@ CONFIGURATION = "configuration_update"
 """Input items that change the request from their place on."""
 
 
-class _ItemKind(NamedTuple):
-    """What all items of one type have in common."""
-
-    parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
-    text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
-    is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
-    tool: str = ""
-    """The hosted tool that makes it, if any."""
-    returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
-    required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
-    nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
-    is_call: bool = False
-    """It belongs to a call of a hosted tool."""
-    include: str = ""
-    """What a request must ask for to get all of it."""
-    refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
-    is_cited: bool = False
-    """Answers cite what it found."""
-    fee: float = 0
-    """US dollars for a call, where a source says it."""
-
-
-_ITEM_KINDS = {
-    "message": _ItemKind(parts=(("text", "content"),)),
-    "reasoning": _ItemKind(
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
-    "compaction": _ItemKind(is_encrypted=True),
-    CONFIGURATION: _ItemKind(),
-    "function_call": _ItemKind(text=("arguments", "arguments")),
-    "function_call_output": _ItemKind(),
-    "custom_tool_call": _ItemKind(text=("arguments", "input")),
-    "custom_tool_call_output": _ItemKind(),
-    "web_search_call": _ItemKind(
-        tool="web_search",
-        required=("action",),
-        is_call=True,
-        is_cited=True,
-        include="web_search_call.action.sources",
-        refused_at_minimal=True,
-        fee=0.01,
-    ),
-    "file_search_call": _ItemKind(
-        tool="file_search",
-        required=("queries",),
-        is_call=True,
-        is_cited=True,
-        refused_at_minimal=True,
-    ),
-    "code_interpreter_call": _ItemKind(
-        tool="code_interpreter",
-        required=("container_id",),
-        nullable=("code", "outputs"),
-        text=("code", "code"),
-        is_call=True,
-        include="code_interpreter_call.outputs",
-    ),
-    "image_generation_call": _ItemKind(
-        tool="image_generation", returned="never", refused_at_minimal=True
-    ),
-    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
-    "mcp_call": _ItemKind(
-        tool="mcp",
-        required=("server_label", "name", "arguments"),
-        text=("arguments", "arguments"),
-        is_call=True,
-    ),
-    "mcp_approval_request": _ItemKind(
-        tool="mcp",
-        required=("id", "server_label", "name", "arguments"),
-        returned="same_run",
-        is_call=True,
-    ),
-    "mcp_approval_response": _ItemKind(
-        tool="mcp",
-        required=("approval_request_id", "approve"),
-        returned="same_run",
-        is_call=True,
-    ),
+    "compaction": ItemKind(is_encrypted=True),
+    CONFIGURATION: ItemKind(),
+    "function_call": ItemKind(text=("arguments", "arguments")),
+    "function_call_output": ItemKind(),
+    "custom_tool_call": ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": ItemKind(),
+    **HOSTED_ITEM_KINDS,
 }
-"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items."""
 
-_OTHER_KIND = _ItemKind()
-_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
+_OTHER_KIND = ItemKind()
+_NO_TOOL = ToolKind("")
 
 CALL_OUTPUTS = {
     "function_call": "function_call_output",
@@ -1356,14 +1437,31 @@ def tool_name(tool: JsonObject) -> str:
     return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
 
 
-def kind_of(item: JsonObject) -> _ItemKind:
+def kind_of(item: JsonObject) -> ItemKind:
     """Return what is known of its type."""
-    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: JsonObject) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
+def maker_of(item: JsonObject) -> ToolKind:
+    """Return the kind of tools that makes such items; one without a type if none does."""
+    return TOOL_OF_ITEM.get(item_type(item), _NO_TOOL)
+
+
+def tool_kind(tool: JsonObject) -> ToolKind:
+    """Return the kind of a tool; one without a type for those that OpenAI does not run.
+
+    The types of older and dated versions begin with that of their kind.
+    """
+    name = as_text(tool.get("type"))
+    for kind in TOOL_KINDS.values():
+        if name.startswith(kind.type):
+            return kind
+    return _NO_TOOL
+
+
+def call_fee(item: JsonObject) -> float:
+    """Return the US dollars that a call of a hosted tool costs beside its tokens."""
+    return maker_of(item).fee if kind_of(item).is_call else 0
 
 
 def is_call(item: JsonObject) -> bool:
@@ -1514,12 +1612,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
-    """Say of each item whether it is one of a pair of a call and its output.
+def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
+    """Return the indexes of the calls that have an output, and of these outputs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    has_pair = [False] * len(items)
+    paired: set[int] = set()
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -1536,10 +1634,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            has_pair[call_index] = True
-            has_pair[index] = True
+            paired |= {call_index, index}
             waiting[call_id] = None
-    return has_pair
+    return paired
 
 
 def _wait_for_output(
@@ -1571,12 +1668,13 @@ def move_messages_behind_outputs(items: Sequence[Item]) -> list[Item]:
     ordered: list[Item] = []
     moved: list[Item] = []
     waiting: set[str] = set()
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if not has_pair:
+        if index not in paired:
             continue
         if is_call(item):
             waiting.add(item["call_id"])
@@ -1601,12 +1699,13 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     has_lost_call = False
-    for item, has_pair in zip(items, _find_pairs(items), strict=True):
+    paired = _find_pairs(items)
+    for index, item in enumerate(items):
         kind = item.get("type")
-        if kind in _CALLS and not has_pair:
+        if kind in _CALLS and index not in paired:
             has_lost_call = True
             continue
-        if kind in _OUTPUTS and not has_pair:
+        if kind in _OUTPUTS and index not in paired:
             continue
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
@@ -1699,7 +1798,7 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return bool(kind_of(item).tool)
+    return item_type(item) in TOOL_OF_ITEM
 
 
 def is_host_returned(item: JsonObject) -> bool:
@@ -1708,12 +1807,13 @@ def is_host_returned(item: JsonObject) -> bool:
     Without a list of a server's tools the API asks the server again.
     """
     kind = kind_of(item)
-    if not kind.tool or kind.returned == "never":
+    tool = maker_of(item)
+    if not tool.type or kind.returned == "never":
         return False
     if item.get("status") in _UNFINISHED:
         return False
     action = as_mapping(item.get("action")).get("type")
-    if kind.tool == "web_search" and action not in _ACTIONS:
+    if tool.type == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False
@@ -1732,7 +1832,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     sent, nor are messages that are not the model's.
     """
     kind = kind_of(item)
-    if kind.tool:
+    if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
@@ -1961,7 +2061,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"
@@ -3638,24 +3738,13 @@ _MAX_ROWS_READ = 1000
 _NAME_FORM = re.compile(r"[0-9a-f]{32}(\.\d{1,6})?")
 _TYPE_FORM = re.compile(r"[a-z_]{1,64}")
 _MEDIA = ("input_image", "input_file")
-_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
-_MAX_TOLD = 20_000
+_MEDIA_GONE = "[An image or file was here. It could not be sent.]"
+_MAX_WORDS_OF_PAIR = 20_000
 """Characters of a call or an output that is sent as words of the model."""
 
 
-class ChatItems:
-    """The items of a request before repairs, with their names."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        """Name the items."""
-        names = item_names(items)
-        self.rows = [NamedItem(*row) for row in zip(names, items, strict=True)]
-        self._places = {name: place for place, name in enumerate(names)}
-
-    def up_to(self, name: str) -> list[NamedItem]:
-        """Return what stands up to the item `name`, itself included; nothing without."""
-        end = self._places.get(name, -1) + 1
-        return self.rows[:end]
+ItemChange = Literal["none", "plain", "leave_out"]
+"""What a repair does to an item: only its words are sent, or nothing of it."""
 
 
 class ChatRepair(ABC):
@@ -3675,15 +3764,17 @@ class ChatRepair(ABC):
     def stored(self) -> list[str]:
         """Return the form that a chat stores; `read_chat_repairs` reads it."""
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is left out; of calls and outputs words stay."""
-        del items
-        return frozenset()
+    @abstractmethod
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Return what becomes of an item; of calls and outputs words always stay."""
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is sent with its words alone."""
-        del items
-        return frozenset()
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about; empty for all items.
+
+        What comes later may be accepted.
+        """
+        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beside the repairs that it had."""
@@ -3701,13 +3792,13 @@ class LeaveOutItem(ChatRepair):
 
     name: str
     noun: str = field(default="item", compare=False)
-    is_told: bool = field(default=False, compare=False)
+    keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
 
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        if self.is_told:
+        if self.keeps_words:
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
@@ -3715,10 +3806,9 @@ class LeaveOutItem(ChatRepair):
         """Return the form that a chat stores."""
         return ["item", self.name]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave the one item out."""
+        return "leave_out" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3733,22 +3823,21 @@ class SendAsText(ChatRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.had_media:
-            return "A picture or file could not be sent to the model and was left out."
+            return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
     def stored(self) -> list[str]:
         """Return the form that a chat stores."""
         return ["text", self.name]
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return its one name."""
-        del items
-        return {self.name}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Send the words of the one item."""
+        return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutKind(ChatRepair):
-    """All items of a type are left out, up to one: what comes later may be taken."""
+    """All items of a type are left out, up to the item `until`."""
 
     kind: str
     until: str
@@ -3765,15 +3854,22 @@ class LeaveOutKind(ChatRepair):
         """Return the form that a chat stores."""
         return ["kind", self.kind, self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of its type."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if item_type(row.item) == self.kind}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item of the type out."""
+        return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(ChatRepair):
-    """Encrypted items are left out, up to one: the error does not say which it was."""
+    """Encrypted items are left out, up to the item `until`.
+
+    The error does not say which of them cannot be read.
+    """
 
     until: str
 
@@ -3789,14 +3885,19 @@ class LeaveOutReasoning(ChatRepair):
         """Return the form that a chat stores."""
         return ["reasoning", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is encrypted."""
-        return {row.name for row in items.up_to(self.until) if is_encrypted(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
+
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an encrypted item out."""
+        return "leave_out" if is_encrypted(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
 class PlainItems(ChatRepair):
-    """Only texts, calls and outputs stay, in their plainest form, up to one item."""
+    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
 
     until: str
 
@@ -3812,19 +3913,20 @@ class PlainItems(ChatRepair):
         """Return the form that a chat stores."""
         return ["plain", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what has no words."""
-        rows = items.up_to(self.until)
-        return {row.name for row in rows if not _has_words(row.item)}
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that has no words."""
+        has_words = is_paired(row.item) or _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
 class WordsAlone(ChatRepair):
-    """Only messages stay, up to one item; of calls and outputs words stay."""
+    """Only messages stay, up to `until`; of calls and outputs words stay."""
 
     until: str
 
@@ -3837,16 +3939,15 @@ class WordsAlone(ChatRepair):
         """Return the form that a chat stores."""
         return ["words", self.until]
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of what is no message with words."""
-        rows = items.up_to(self.until)
-        return {
-            row.name for row in rows if is_paired(row.item) or not _has_words(row.item)
-        }
+    @property
+    def last_name(self) -> str:
+        """The name of the last item that it is about."""
+        return self.until
 
-    def as_text(self, items: ChatItems) -> Set[str]:
-        """Return all names."""
-        return {row.name for row in items.up_to(self.until)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave an item out that is no message with words."""
+        has_words = _is_message_with_text(row.item)
+        return "plain" if has_words or is_from_people(row.item) else "leave_out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -3867,14 +3968,12 @@ class LeaveOutPlainReasoning(ChatRepair):
         """Return nothing that a chat stores."""
         return []
 
-    def left_out(self, items: ChatItems) -> Set[str]:
-        """Return the names of such reasoning."""
-        return {row.name for row in items.rows if has_plain_reasoning(row.item)}
+    def change_of(self, row: NamedItem) -> ItemChange:
+        """Leave such reasoning out."""
+        return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-def _has_words(item: Item) -> bool:
-    if is_paired(item):
-        return True
+def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
@@ -3935,35 +4034,71 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
 
     Repairs of requests are not applied here. Calls and outputs stay in pairs.
     """
-    chat = ChatItems(items)
+    rows = _rows_of(items)
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
-        return chat.rows
-    out: set[str] = set()
-    text: set[str] = set()
-    for repair in own:
-        out |= repair.left_out(chat)
-        text |= repair.as_text(chat)
-    rows: list[NamedItem] = []
-    told_calls = _calls_left_out(chat.rows, out)
-    for row in chat.rows:
-        if is_paired(row.item) and row.item.get("call_id") in told_calls:
-            _drop_last_reasoning_rows(rows)
-            rows.append(row._replace(item=_words_of_pair(row.item)))
-        elif row.name in out and not is_from_people(row.item):
-            _drop_last_reasoning_rows(rows)
-        elif row.name in text and _has_plain_form(row.item):
-            rows.append(row._replace(item=plain_item(row.item)))
+        return rows
+    changes = _join_changes(rows, own)
+    sent: list[NamedItem] = []
+    for row in rows:
+        if changes.keep_words_of(row.item):
+            _drop_last_reasoning_rows(sent)
+            sent.append(row._replace(item=_words_of_pair(row.item)))
+        elif row.name in changes.left_out and not is_from_people(row.item):
+            _drop_last_reasoning_rows(sent)
+        elif row.name in changes.plain and _has_plain_form(row.item):
+            sent.append(row._replace(item=plain_item(row.item)))
         else:
-            rows.append(row)
-    kept = {id(item) for item in drop_orphans([row.item for row in rows])}
-    return [row for row in rows if id(row.item) in kept]
+            sent.append(row)
+    in_pairs = {id(item) for item in drop_orphans([row.item for row in sent])}
+    return [row for row in sent if id(row.item) in in_pairs]
 
 
-def _calls_left_out(rows: Iterable[NamedItem], out: Set[str]) -> Set[object]:
-    """Return the ids of the calls of which a part is left out: words stay of both."""
-    lost = [row.item for row in rows if row.name in out and is_paired(row.item)]
-    return {item.get("call_id") for item in lost}
+def _rows_of(items: Sequence[Item]) -> list[NamedItem]:
+    rows = zip(item_names(items), items, strict=True)
+    return [NamedItem(name, item) for name, item in rows]
+
+
+class _JoinedChanges(NamedTuple):
+    """What several repairs do to the items of a chat, by the names of the items."""
+
+    left_out: Set[str]
+    plain: Set[str]
+    calls_as_words: Set[object]
+    """The ids of the calls of which a part is left out: words stay of both parts."""
+
+    def keep_words_of(self, item: Item) -> bool:
+        """Say whether an item is a part of a call that is sent as words."""
+        return is_paired(item) and item.get("call_id") in self.calls_as_words
+
+
+def _join_changes(
+    rows: Sequence[NamedItem], repairs: Iterable[ChatRepair]
+) -> _JoinedChanges:
+    left_out: set[str] = set()
+    plain: set[str] = set()
+    for repair in repairs:
+        for row in _rows_up_to(rows, repair.last_name):
+            change = repair.change_of(row)
+            if change == "leave_out":
+                left_out.add(row.name)
+            elif change == "plain":
+                plain.add(row.name)
+    lost = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    return _JoinedChanges(left_out, plain, {item.get("call_id") for item in lost})
+
+
+def _rows_up_to(rows: Sequence[NamedItem], last_name: str) -> Sequence[NamedItem]:
+    """Return the rows up to the one with a name, itself included.
+
+    Without a name these are all, with one that no row has none.
+    """
+    if not last_name:
+        return rows
+    for index, row in enumerate(rows):
+        if row.name == last_name:
+            return rows[: index + 1]
+    return ()
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -3987,7 +4122,7 @@ def _words_of_pair(item: Item) -> Item:
         text = f"I called {item.get('name')}: {given}"
     else:
         text = f"I got this result: {plain_item(item).get('output')}"
-    return text_message("assistant", text[:_MAX_TOLD])
+    return text_message("assistant", text[:_MAX_WORDS_OF_PAIR])
 
 
 def has_media(item: Item) -> bool:
@@ -4727,7 +4862,7 @@ def _without_item(
         # One after the other would be refused; a long chat may have many.
         yield Trial(LeaveOutKind(kind, refusal.sent.last_name))
     if not is_from_people(item):
-        yield Trial(LeaveOutItem(name, noun, is_told=is_paired(item)))
+        yield Trial(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
 
 
 def _by_picture_code(refusal: Refusal) -> Iterator[Trial]:
@@ -5147,22 +5282,32 @@ class _TextEvent(NamedTuple):
     """The field of the whole text, in the event that ends it."""
 
 
-_TEXT_EVENTS = (
+_PART_EVENTS = (
     _TextEvent("output_text", "text", "content_index", "text"),
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
-    _TextEvent("function_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("custom_tool_call_input", "arguments", "part", "input"),
-    _TextEvent("mcp_call_arguments", "arguments", "part", "arguments"),
-    _TextEvent("code_interpreter_call_code", "code", "part", "code"),
 )
+"""Texts of which an item has a list."""
+
+
+def _text_events() -> Iterator[_TextEvent]:
+    """Yield all texts that grow.
+
+    The events of the one text of a call are named for its item and its field, as
+    `function_call_arguments`; they name no place.
+    """
+    yield from _PART_EVENTS
+    for name, kind in ITEM_KINDS.items():
+        if kind.text:
+            text_kind, field = kind.text
+            yield _TextEvent(f"{name}_{field}", text_kind, "part", field)
 
 
 def _text_readers() -> dict[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     readers: dict[str, _Reader] = {}
-    for name, kind, part, whole in _TEXT_EVENTS:
+    for name, kind, part, whole in _text_events():
         readers[f"response.{name}.delta"] = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
@@ -5677,10 +5822,12 @@ class _HttpResponse:
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`."""
         body = bytearray()
-        while chunk := await self.read_any():
+        chunk = await self.read_any()
+        while chunk:
             body += chunk
             if len(body) > most_bytes:
                 raise AnswerTooLarge
+            chunk = await self.read_any()
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
@@ -7373,7 +7520,7 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _text_object(model, given, settings) or None,
+        "text": _text_object(model, given, settings),
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
     }
@@ -7381,11 +7528,11 @@ def build_request(
         fields["background"] = True
         fields["store"] = True  # background mode requires it
     # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    if reasons:
+    with_reasoning = False
+    if facts.reasoning or effort is not None:
         fields["reasoning"] = _reasoning(model, effort, given, settings)
-    with_reasoning = reasons and settings.encrypted_reasoning
-    fields["include"] = _include(tools, with_reasoning) or None
+        with_reasoning = settings.encrypted_reasoning
+    fields["include"] = _include(tools, with_reasoning)
     fields |= {**settings.defaults, **passed_on}
     _keep_what_fits(fields, facts, effort_in_use)
     return ResponsesRequest(**fields)
@@ -7435,14 +7582,14 @@ def _takes_sampling(sampling: str, effort: str | None) -> bool:
     return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    """Return what the response is to hold beside its output."""
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str] | None:
+    """Return what the response is to hold beside its output; None for nothing."""
     wanted = ["reasoning.encrypted_content"] if with_reasoning else []
     for tool in tools:
         name = tool_kind(tool).include
         if name:
             wanted.append(name)
-    return wanted
+    return wanted or None
 
 
 def _reasoning(
@@ -7465,13 +7612,13 @@ def _reasoning(
 
 def _text_object(
     model: ResolvedModel, given: JsonObject, settings: Settings
-) -> dict[str, Any]:
+) -> dict[str, Any] | None:
     """Return the `text` of a request; only a model that has a verbosity gets one."""
     own: dict[str, Any] = with_known_keys("text", given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
-    return own
+    return own or None
 
 
 _READ_OTHERWISE = (
@@ -7733,7 +7880,7 @@ def strip_for_replay(item: Item) -> Item:
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = _without(item, _NEVER_REPLAYED)
-    if kind_of(item).tool:
+    if is_hosted(item):
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
     if is_encrypted(item) and kept.get("content"):
         return _without(kept, ("content",))  # refused beside what is encrypted
@@ -7808,7 +7955,7 @@ def _required_fields(item: Item) -> Item:
     if fields.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(fields["outputs"])
         fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
+    if item_type(item) == "web_search_call":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
@@ -7826,168 +7973,1189 @@ def _new_id(own: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
+# openai_responses.loop.growing_parts
 #
-# What is remembered of refusals: for whom, how long, and how much.
+# The texts of one output item while they grow, part by part.
 #
-# For all users counts only what the server itself named in a request that is as its
-# administrators configured it, and what helped at once: the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a person.
+# A part is named by its kind and its `content_index` or `summary_index`. Some servers
+# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
+# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
+# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
+# finished item does not have is matched by its order and by its text.
 # --------------------------------------------------------------------------------------
 
 
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
+Rest = tuple[TextPlace, str]
+"""A part, and the text of it that no delta brought."""
 
 
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_about = (entry.account, entry.model) == scope[:2]
-                if is_about and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = trial.is_named and trial.helped_at_once
-        if trial.repair.is_about_chat:
-            may_be_for_all = False
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
-
-    def _remember(
-        self, owner: str, most: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            self._forget_a_user()
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= most:
-            del ends[next(iter(ends))]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-    def _forget_a_user(self) -> None:
-        """Forget the user who was remembered first; not what holds for all."""
-        for owner in self._ends:
-            if owner != _ALL_USERS:
-                del self._ends[owner]
-                return
-
-
-def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials that were not in vain, once a request was accepted.
-
-    A trial was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two pictures, the refusal may be the same.
-    """
-    helped: list[Trial] = []
-    for number, trial in enumerate(trials, 1):
-        if number == len(trials):
-            helped.append(trial._replace(helped_at_once=True))
-        elif not _was_in_vain(trial, trials[number]):
-            helped.append(trial)
-    return helped
-
-
-def _was_in_vain(trial: Trial, following: Trial) -> bool:
-    is_same_refusal = trial.error == following.error
-    return is_same_refusal and type(trial.repair) is not type(following.repair)
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.trials
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class RunTrials:
-    """The repairs on trial in a run.
-
-    `confirmed` holds those that helped, in their order, over all responses of the run.
-    """
+class GrowingParts:
+    """What the deltas of one item have brought so far."""
 
     def __init__(self) -> None:
-        """Begin a run."""
-        self.confirmed: list[Trial] = []
-        self._open: list[Trial] = []
+        """Start with no text."""
+        self._deltas: dict[TextPlace, list[str]] = {}
+        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
+        """The parts of each kind whose end has not come, in their order."""
 
-    def note(self, event: RunEvent) -> list[Trial]:
-        """Note an event; return the trials that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.trial:
-                self._open.append(event.trial)
+    def grow(self, part: TextPlace, text: str) -> None:
+        """Take one delta."""
+        deltas = self._deltas.get(part)
+        if deltas is None:
+            self._deltas[part] = [text]
+            self._unended[part[0]][part] = None
+        else:
+            deltas.append(text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take the whole text of one part; return what is still to be shown of it."""
+        unended = self._unended[part[0]]
+        is_known = bool(unended)
+        own = [part] if part in unended else []
+        matched, shown = self._match(own, text)
+        if shown < len(text):
+            in_order, shown_in_order = self._match(unended, text)
+            if shown_in_order > shown:
+                matched = in_order
+                shown = shown_in_order
+        for other in matched:
+            del unended[other]
+            del self._deltas[other]
+        unended.pop(part, None)
+        self._deltas[part] = [text]
+        return self._rest(part, text, shown, is_known=is_known)
+
+    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
+        """Take all parts of the finished item; return what is still to be shown."""
+        numbered = {part for part, _ in texts}
+        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
+        for part in self._deltas:
+            if part not in numbered:
+                strays[part[0]].append(part)
+        rests: list[Rest] = []
+        for part, text in texts:
+            others = strays[part[0]]
+            own = [part] if part in self._deltas else []
+            matched, shown = self._match(chain(own, others), text)
+            is_known = bool(own or others)
+            for _ in matched[len(own) :]:
+                others.popleft()
+            if is_known and not (own or matched):
+                others.popleft()  # it contradicts this text, and belongs to no other
+            rests += self._rest(part, text, shown, is_known=is_known)
+        return rests
+
+    def _match(
+        self, candidates: Iterable[TextPlace], text: str
+    ) -> tuple[list[TextPlace], int]:
+        """Return the first candidates whose deltas begin `text`, and their length."""
+        matched: list[TextPlace] = []
+        shown = 0
+        for candidate in candidates:
+            grown = "".join(self._deltas[candidate])
+            self._deltas[candidate] = [grown]  # joined once, however often it is tried
+            if not text.startswith(grown, shown):
+                break
+            matched.append(candidate)
+            shown += len(grown)
+            if shown == len(text):
+                break
+        return matched, shown
+
+    @staticmethod
+    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
+        """Return what is to be shown of a text of which `shown` characters are.
+
+        A text that contradicts its deltas is corrected by the finished item alone.
+        """
+        contradicts = is_known and not shown
+        if contradicts or shown == len(text):
             return []
-        if not self._open or not _is_of_an_answer(event):
-            return []
-        helped = trials_that_helped(self._open)
-        self.confirmed += helped
-        self._open = []
-        return helped
+        return [(part, text[shown:])]
 
 
-def _is_of_an_answer(event: RunEvent) -> bool:
-    """Say whether the server has accepted the request.
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.response
+#
+# The state machine of one response.
+#
+# Events in, run events out, no side effects. An item is *unknown* until an event opens
+# it, then *open*, and *ended* from its `output_item.done` on:
+#
+#     event \ state    unknown            open              ended
+#     delta            opens, shown (1)   shown             ignored
+#     whole text       opens, shown (1)   the rest shown    ignored
+#     added            opened             ignored           ignored
+#     done             opened and ended   ended             ignored
+#     final snapshot   opened and ended   ended             ignored
+#     citation, sketch ignored            shown             ignored
+#
+# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+# "Stream events"). Events after the end of the response are ignored. A text that has
+# ended is authoritative: the part that was not shown yet is shown, and the final item is
+# the wire's own dict.
+#
+# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+# they are unknown, it is the last item that came with the same `output_index`, if the
+# event can be about it: the type is the same, and it is open or the event has no id. An
+# item of the final snapshot is found by its ids, else it is the first of its type that no
+# other item of the snapshot is. Items are numbered as they come: other servers leave
+# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+# opens when it ends, with an id of ours. Some servers number the calls of each response
+# anew; such a call leaves here under an id that no earlier response has.
+# --------------------------------------------------------------------------------------
 
-    A thought may begin in an answer that ends as a refusal.
+
+class ResponseState:
+    """One response, from its first event to its last.
+
+    `_items` are the items as they were announced, `_latest` positions by `output_index`.
+    `_own_call_ids` are the ids that calls leave with, by those of the wire.
     """
-    if isinstance(event, RunDone):
-        return event.ending.kind in ("completed", "incomplete")
-    return not isinstance(event, ItemAdded)
+
+    def __init__(
+        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
+    ) -> None:
+        """Number items from `first_index` on.
+
+        `taken_call_ids` are those of the calls of earlier responses.
+        """
+        self.ending: Ending | None = None
+        self.usage: Usage | None = None
+        self.refusal: ApiError | None = None
+        self.event_count = 0
+        self.byte_count = 0
+        self.trace = Trace()
+        self._first = first_index
+        self._known_call_ids = set(taken_call_ids)
+        self._own_call_ids: dict[str, str] = {}
+        self._items: list[Item] = []
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
+        self._open: dict[int, GrowingParts] = {}
+        self._growing = _NO_TEXT
+        self._ended: dict[int, Item] = {}
+
+    @property
+    def output(self) -> list[Item]:
+        """The finished items, in the order of the API."""
+        return [self._ended[index] for index in sorted(self._ended)]
+
+    def feed(self, event: StreamEvent) -> list[RunEvent]:
+        """Take one event and return the run events that it causes."""
+        self.event_count += 1
+        return self._take_reason(event) if self.ending else self._take(event)
+
+    def _take(self, event: StreamEvent) -> list[RunEvent]:
+        match event:
+            case TextDelta():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                position = self._find(event.output_index, [event.item_id], _has_fields)
+                if position in self._open:
+                    index = self._first + position
+                    return [event._replace(output_index=index, item_id="")]
+            case ItemAdded(index, item):
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
+            case FinalResponse():
+                return self._finish(event)
+            case StreamError():
+                self._fail("error", event.error)
+        return []
+
+    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
+        """Take the second of the two events with which a stream is refused.
+
+        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
+        the other way round, and only the second one has the reason.
+        """
+        kind = self.ending.kind if self.ending else ""
+        if isinstance(event, StreamError) and kind == "failed":
+            self._fail("failed", event.error)
+        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
+            return self._finish(event)
+        return []
+
+    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
+        """End with `error`, or with what an earlier event named as the reason."""
+        first = self.refusal or ApiError()
+        if first != ApiError():
+            notice = first.notice if any(first.notice) else error.notice
+            error = first._replace(notice=notice)
+        self.refusal = error
+        self.trace = self.trace._replace(error=error)
+        self.ending = ending_of_failure(kind, error)
+
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the position of the item that an event is about, if it is known."""
+        for item_id in ids:
+            position = self._ids.get(item_id)
+            if position is not None and fits(self._items[position]):
+                return position
+        position = self._latest.get(index)
+        if position is None or not fits(self._items[position]):
+            return None
+        return position if position in self._open or not any(ids) else None
+
+    def _find_item(self, index: int, item: Item) -> int | None:
+        """Return the position of an item, if it is known.
+
+        Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        """
+        kind = item_type(item)
+        call_id = as_text(item.get("call_id"))
+
+        def fits(known: Item) -> bool:
+            if item_type(known) != kind:
+                return False
+            known_call_id = as_text(known.get("call_id"))
+            return call_id == known_call_id or not call_id or not known_call_id
+
+        position = self._find(index, _ids(item), fits)
+        if position not in self._ended or index == _NOWHERE:
+            return position
+        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        return position if is_same else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        """Open an item, and show what came for it before it was known."""
+        position = len(self._items)
+        self._growing = _NO_TEXT
+        self._items.append(item)
+        self._open[position] = GrowingParts()
+        self._ids.update(dict.fromkeys(ids, position))
+        self._latest[index] = position
+        shown = self._with_own_call_id(item)
+        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
+        return events
+
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
+        """Show a text that grows; one that grows on needs no search for its item."""
+        index = event.output_index
+        kind = event.kind
+        item_id = event.item_id
+        text, position = self._growing
+        events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
+        if position is None:
+            if kind not in _OPENED_BY:
+                self._early.setdefault(item_id or index, []).append(event)
+                return []
+            position = len(self._items)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
+            events = self._start(index, item, [item_id])
+        if position not in self._open:
+            return events
+        self._growing = ((index, kind, item_id), position)
+        text_place = (kind, event.part)
+        if isinstance(event, TextDone):
+            rest = self._open[position].end_part(text_place, event.text)
+            return events + self._deltas(position, rest)
+        self._open[position].grow(text_place, event.text)
+        return [*events, TextDelta(self._first + position, *text_place, event.text)]
+
+    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
+        """Take the final form of an item, and show what its deltas left out."""
+        if position in self._ended:
+            return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
+        item = _drop_malformed_ids(item)
+        events: list[RunEvent] = []
+        if position is None:
+            position = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), position))
+        rests = self._open.pop(position).end_item(list(item_texts(item)))
+        events += self._deltas(position, rests)
+        self._growing = _NO_TEXT
+        item = self._with_own_call_id(item)
+        self._ended[position] = item
+        return [*events, ItemDone(self._first + position, item)]
+
+    def _with_own_call_id(self, item: Item) -> Item:
+        """Return a call under an id that no earlier response has.
+
+        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
+        output would answer the first call of that name. The id is a function of the ids
+        before it; once stored, it is sent again as it is. A call that comes twice in
+        this response has one id.
+        """
+        call_id = as_text(item.get("call_id"))
+        if not is_call(item) or not call_id:
+            return item
+        own_id = self._own_call_ids.get(call_id)
+        if own_id is None:
+            own_id = distinct_call_id(call_id, self._known_call_ids)
+            self._known_call_ids.add(own_id)
+            self._own_call_ids[call_id] = own_id
+        return item if own_id == call_id else {**item, "call_id": own_id}
+
+    def _deltas(
+        self, position: int, rests: Iterable[tuple[TextPlace, str]]
+    ) -> list[RunEvent]:
+        """Return the deltas that show what the wire's own deltas did not bring."""
+        index = self._first + position
+        return [TextDelta(index, *text_place, text) for text_place, text in rests]
+
+    def _finish(self, event: FinalResponse) -> list[RunEvent]:
+        response = event.response
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
+        self.trace = self.trace._replace(
+            model=str(response.get("model") or ""),
+            removed=_removals(response.get("input_transformations")),
+            response_id=as_text(response.get("id")),
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
+        )
+        if event.status == "failed":
+            self._fail("failed", read_api_error(response.get("error")))
+        else:
+            self.ending = _ending_of(event.status, response)
+        events: list[RunEvent] = []
+        for position, item in self._match(content_parts(response.get("output"))):
+            events += self._end(position, _NOWHERE, item)
+        return [*events, ResponseDone(event.status)]
+
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the positions of the items of the final snapshot, if they are known."""
+        positions = [self._find_item(_NOWHERE, item) for item in items]
+        taken = set(positions)
+        left: dict[str, list[int]] = {}
+        for known_position in reversed(range(len(self._items))):
+            if known_position not in taken:
+                kind = item_type(self._items[known_position])
+                left.setdefault(kind, []).append(known_position)
+        for position, item in zip(positions, items, strict=True):
+            first_left = left.get(item_type(item))
+            if position is None and first_left:
+                yield first_left.pop(), item
+            else:
+                yield position, item
+
+
+_REFUSED_TWICE = ("error", "failed")
+_NO_TEXT: tuple[object, int | None] = (None, None)
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
+}
+"""Items that their texts alone open."""
+
+
+def _has_fields(item: Item) -> bool:
+    return bool(item)
+
+
+def _drop_malformed_ids(item: Item) -> Item:
+    """Return an item without ids that are no text: ids are looked up by their hash."""
+    kept: Item = {}
+    for key, value in item.items():
+        is_malformed = value is not None and not as_text(value)
+        if is_malformed and key.endswith("id"):
+            continue
+        kept[key] = value
+    return kept
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    """Say whether deltas of a kind belong to an item of this type."""
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    """Return the ids that an event can name an item by."""
+    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
+    return [item_id for item_id in ids if item_id]
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _removals(transformations: object) -> Mapping[str, int]:
+    """Return how many items the API took out of the input, by its reasons."""
+    return Counter(
+        api_word(str(row.get("reason"))) or "unknown"
+        for row in content_parts(transformations)
+        if row.get("action") == "removed"
+    )
+
+
+def _ending_of(status: str, response: JsonObject) -> Ending:
+    """Return how a response ended that did not fail.
+
+    Another client cancelled it: after our own cancellation no answer is read.
+    """
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.attempts
+#
+# One response: a request that is sent, then sent again, resumed or polled if that helps.
+#
+# A request is sent again only before something of its answer was shown: repaired, if the
+# cause of the refusal is found, or unchanged, if waiting may help.
+#
+# A background response continues at the server when a connection breaks, so its stream is
+# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+# requested if a stream brought nothing new, because there is no event for a cancelled
+# response, and if the API refuses to resume, five minutes after the beginning.
+# --------------------------------------------------------------------------------------
+
+
+_THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
+
+
+def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
+    """Return no reason to end a run: without a budget nothing is used up."""
+    return ""
+
+
+class Limits(NamedTuple):
+    """How a run behaves towards viewers and towards the server.
+
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
+    with true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
+    which costs twice as much, where the flex tier has no capacity.
+    """
+
+    join_seconds: float = 0.05
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
+    resuming: RetryPolicy = RetryPolicy(12)
+    poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
+    set_waiting: Callable[[bool], object] = ignore_report
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
+    flex_falls_back: bool = False
+
+
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
+
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
+        self.usages: list[Usage] = []
+        self._call_ids: set[str] = set()
+
+    async def events(
+        self, request: ResponsesRequest, first_index: int = 0
+    ) -> RunEvents:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._call_ids |= find_call_ids(request.input)
+        self._retries = 0
+        self._repaired = 0
+        self._thought: ItemAdded | None = None
+        while True:
+            self.response = ResponseState(first_index, self._call_ids)
+            self.error: ResponsesError | None = None
+            self.has_shown = False
+            self._thinks = False
+            held: list[RunEvent] = []
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        for shown in self._visible(event, held):
+                            yield shown
+            except ResponsesError as caught:
+                self.error = caught
+            if self.response.usage:
+                self.usages.append(self.response.usage)
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            self.limits.set_waiting(False)
+            await asyncio.sleep(wait)
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            if self._thought is None:
+                self._thought = event
+            if self._thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown = [*self._end_thought(), *held]
+        held.clear()
+        return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        """Return the end of a thought that only an earlier attempt began."""
+        if self._thought is None or self._thinks:
+            return []
+        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        ending = self.response.ending or self._ending_without_event()
+        sentence = self.endpoint.name_server(ending.sentence)
+        sentence = name_asked_model(sentence, self.request.model)
+        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
+        return ending._replace(sentence=f"{sentence} {notice}".strip())
+
+    def _ending_without_event(self) -> Ending:
+        """Return the ending of a response whose stream did not say how it ends."""
+        has_begun = self.response.event_count > 0
+        if self.error:
+            return ending_of_exception(self.error, has_begun)
+        return CUT if has_begun else UNREADABLE
+
+    @property
+    def _api_error(self) -> ApiError:
+        """What the API said last: as the status of its answer, or in the stream."""
+        if isinstance(self.error, ApiRefused):
+            return self.error.error
+        return self.response.trace.error
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        trace = self.response.trace
+        if isinstance(error, ApiRefused):
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        if not trace.error.names_a_place:  # most runs, and a request may be large
+            return trace
+        subject = named_subject(self.request.sent(), trace.error)
+        return trace._replace(subject=subject)
+
+    def _send(self, request: ResponsesRequest) -> RunEvents:
+        """Return the events of one attempt, which begins when they are read."""
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _retriable_failure(self.error, self.response)
+        if failure is None or self.has_shown:
+            return None, 0.0
+        is_open = self.request.background and not self.response.refusal
+        if is_open and _may_run(self.error):
+            return None, 0.0
+        if self._may_leave_flex(failure.error):
+            update = {"service_tier": "default"}
+            self.request = self.request.model_copy(update=update)
+            return Status(_STANDARD_TIER), 0.0
+        if is_final(failure.error):
+            return None, 0.0
+        limits = self.limits.retries
+        wait = retry_wait(limits, self._retries, failure, random_fraction())
+        repaired = self._repair(failure, is_last=wait is None)
+        if repaired or wait is None:
+            return repaired, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
+
+    def _may_leave_flex(self, error: ApiError) -> bool:
+        """Say whether the standard tier may answer what the flex tier cannot."""
+        is_flex = self.request.service_tier == "flex"
+        allowed = self.limits.flex_falls_back
+        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
+
+    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
+        """Change the request, if that may help; return the status that tells it.
+
+        `is_last` says whether the same request is not sent again.
+        """
+        if not may_be_repaired(failure):
+            return None
+        sent = self.request.sent()
+        trial = find_repair(sent, failure, self._repaired)
+        if trial is None and is_last:
+            trial = last_repair(sent, failure)
+        if trial is None:
+            return None
+        subject = named_subject(sent, failure.error)
+        self._repaired += 1
+        repairs = (*self.request.repairs, trial.repair)
+        self.request = self.request.model_copy(update={"repairs": repairs})
+        reason = f"{subject} {trial.error.message}".strip()
+        return Status(trial.repair.message, trial, reason)
+
+
+_STANDARD_TIER = (
+    "The model's server has no flex capacity: answering at the standard tier, which costs "
+    "twice as much."
+)
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
+    number of the last event, `_last_seen_sequence` what it was when the last request
+    ended; both are -1 before the first. `_is_polling` says whether the next request is
+    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
+    response that does not exist any more.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        self._last_sequence = -1
+        self._last_seen_sequence = -1
+        self._failures = 0
+        self._resumable = True
+        self._is_polling = False
+        self._is_cancelled = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if not isinstance(number, int):
+            return True
+        if number <= self._last_sequence:
+            return False
+        self._last_sequence = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._response_id.done():
+            self._response_id.set_result(response_id)
+
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would continue to cost money without a reader.
+        """
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._is_over(error):
+                    break
+                has_news = self._last_sequence != self._last_seen_sequence
+                self._last_seen_sequence = self._last_sequence
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path = self._next_path()
+                payload = None
+        finally:
+            self._abandon()
+
+    def _is_over(self, error: ResponsesError | None) -> bool:
+        """Say whether nothing more is requested; raises `error` if it is the reason."""
+        if self._attempts.response.ending:
+            return True
+        if error is None:
+            return not self._response_id.done()
+        if error.is_final or not self._response_id.done():
+            raise error
+        return False
+
+    def _next_path(self) -> str:
+        """Return the path of the response, or of the rest of its stream."""
+        path = f"/responses/{self._response_id.result()}"
+        if self._is_polling:
+            return path
+        return f"{path}?stream=true&starting_after={self._last_sequence}"
+
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._response_id.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
+        """Wait until the response has an id, then close its stream and cancel it."""
+        await asyncio.wait(
+            {first, self._response_id},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
+        was_polling = self._is_polling
+        limits = self._attempts.limits
+        if was_polling and error is None:
+            self._failures = 0
+            self._is_polling = not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = Failure()
+        if error and error.status and error.failure:
+            failure = error.failure
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not was_polling:
+            self._resumable = False
+            wait = 0.0
+        self._is_polling = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_cancelled = error is not None and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        """Whether the stream can be requested again behind its last event."""
+        return self._resumable and self._last_sequence >= 0
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        attempts = self._attempts
+        if attempts.response.ending or self._is_cancelled:
+            return
+        if self._response_id.done():
+            self._is_cancelled = True
+            path = f"/responses/{self._response_id.result()}/cancel"
+            connections = attempts.connections
+            connections.do_later(connections.post_quietly(attempts.endpoint, path))
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
+) -> RunEvents:
+    """Send a request, feed the answer to its response, and yield its run events.
+
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
+    """
+    state = attempts.response
+    deadlines = attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            response = await answer.response_object()
+            for event in _whole_events(response, state, background):
+                yield event
+            return
+        decoder = EventStreamDecoder()
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
+            began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
+            if batch:
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
+            del batch, chunk
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            last = events[-1] if events else None
+            if isinstance(last, TextDelta):
+                with answer.paused():
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
+        rest = await answer.drain()
+        for event in _late_events(rest, decoder, state, background):
+            yield event
+
+
+def _whole_events(
+    response: JsonObject, state: ResponseState, background: _Background | None
+) -> list[RunEvent]:
+    """Return the run events of an answer in one piece; none while it is in progress."""
+    if background is not None:
+        background.note(response)
+    status = str(response.get("status") or "completed")
+    if status in ("queued", "in_progress"):
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+def _late_events(
+    rest: bytes,
+    decoder: EventStreamDecoder,
+    state: ResponseState,
+    background: _Background | None,
+) -> list[RunEvent]:
+    """Return the run events behind the last event of a refused stream: its reason.
+
+    Nothing else of an answer that has ended is read.
+    """
+    if state.refusal is None:
+        return []
+    batch = [*decoder.feed(rest), *decoder.close()]
+    events, _ = _batch_events(batch, state, background)
+    return events
+
+
+def _batch_events(
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
+) -> tuple[list[RunEvent], MalformedEvent | None]:
+    """Return the run events of `batch`, up to the first event that cannot be read."""
+    read: list[StreamEvent] = []
+    malformed: MalformedEvent | None = None
+    try:
+        for wire_event in batch:
+            parsed = parse_event(wire_event)
+            if background is None or background.is_new(wire_event):
+                read.append(parsed)
+    except MalformedEvent as error:
+        malformed = error
+    run_events: list[RunEvent] = []
+    for event in join_deltas(read):
+        run_events += state.feed(event)
+    return run_events, malformed
+
+
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
+    """Wait for a moment after a delta.
+
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
+    """
+    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+    spent = asyncio.get_running_loop().time() - began
+    await asyncio.sleep(max(0.0, join_seconds * share - spent))
+
+
+_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
+"""Statuses of a gateway in front of the API that got no answer in time."""
+
+
+def _retriable_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
+    """Return why a response that showed nothing may be requested again.
+
+    A stream without any event is one that cannot be read.
+    """
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if error:
+        return error.failure
+    if state.ending:
+        return None
+    return Failure() if state.event_count else MalformedEvent.failure
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
+
+
+def _may_run(error: ResponsesError | None) -> bool:
+    """Say whether the server may be working on the request in spite of `error`.
+
+    A background response whose id is unknown continues; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
+    """
+    if error is None or error.was_sent:
+        return True
+    is_asked_to_retry = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -8635,1192 +9803,6 @@ def _name(call: Item) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.growing_parts
-#
-# The texts of one output item while they grow, part by part.
-#
-# A part is named by its kind and its `content_index` or `summary_index`. Some servers
-# number parts in another way than the finished item does: Bedrock and vLLM's gpt-oss send
-# `content_index` 1 for the text that ends at `content[0]` (recordings; vllm 45742), older
-# vLLM gives each delta a number of its own (vllm 35184). So a part whose number the
-# finished item does not have is matched by its order and by its text.
-# --------------------------------------------------------------------------------------
-
-
-Rest = tuple[TextPlace, str]
-"""A part, and the text of it that no delta brought."""
-
-
-class GrowingParts:
-    """What the deltas of one item have brought so far."""
-
-    def __init__(self) -> None:
-        """Start with no text."""
-        self._deltas: dict[TextPlace, list[str]] = {}
-        self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
-        """The parts of each kind whose end has not come, in their order."""
-
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
-        deltas = self._deltas.get(part)
-        if deltas is None:
-            self._deltas[part] = [text]
-            self._unended[part[0]][part] = None
-        else:
-            deltas.append(text)
-
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
-        """Take the whole text of one part; return what is still to be shown of it."""
-        unended = self._unended[part[0]]
-        is_known = bool(unended)
-        own = [part] if part in unended else []
-        matched, shown = self._match(own, text)
-        if shown < len(text):
-            in_order, shown_in_order = self._match(unended, text)
-            if shown_in_order > shown:
-                matched = in_order
-                shown = shown_in_order
-        for other in matched:
-            del unended[other]
-            del self._deltas[other]
-        unended.pop(part, None)
-        self._deltas[part] = [text]
-        return self._rest(part, text, shown, is_known=is_known)
-
-    def end_item(self, texts: Sequence[Rest]) -> list[Rest]:
-        """Take all parts of the finished item; return what is still to be shown."""
-        numbered = {part for part, _ in texts}
-        strays: dict[str, deque[TextPlace]] = defaultdict(deque)
-        for part in self._deltas:
-            if part not in numbered:
-                strays[part[0]].append(part)
-        rests: list[Rest] = []
-        for part, text in texts:
-            others = strays[part[0]]
-            own = [part] if part in self._deltas else []
-            matched, shown = self._match(chain(own, others), text)
-            is_known = bool(own or others)
-            for _ in matched[len(own) :]:
-                others.popleft()
-            if is_known and not (own or matched):
-                others.popleft()  # it contradicts this text, and belongs to no other
-            rests += self._rest(part, text, shown, is_known=is_known)
-        return rests
-
-    def _match(
-        self, candidates: Iterable[TextPlace], text: str
-    ) -> tuple[list[TextPlace], int]:
-        """Return the first candidates whose deltas begin `text`, and their length."""
-        matched: list[TextPlace] = []
-        shown = 0
-        for candidate in candidates:
-            grown = "".join(self._deltas[candidate])
-            self._deltas[candidate] = [grown]  # joined once, however often it is tried
-            if not text.startswith(grown, shown):
-                break
-            matched.append(candidate)
-            shown += len(grown)
-            if shown == len(text):
-                break
-        return matched, shown
-
-    @staticmethod
-    def _rest(part: TextPlace, text: str, shown: int, *, is_known: bool) -> list[Rest]:
-        """Return what is to be shown of a text of which `shown` characters are.
-
-        A text that contradicts its deltas is corrected by the finished item alone.
-        """
-        contradicts = is_known and not shown
-        if contradicts or shown == len(text):
-            return []
-        return [(part, text[shown:])]
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.response
-#
-# The state machine of one response.
-#
-# Events in, run events out, no side effects. An item is *unknown* until an event opens
-# it, then *open*, and *ended* from its `output_item.done` on:
-#
-#     event \ state    unknown            open              ended
-#     delta            opens, shown (1)   shown             ignored
-#     whole text       opens, shown (1)   the rest shown    ignored
-#     added            opened             ignored           ignored
-#     done             opened and ended   ended             ignored
-#     final snapshot   opened and ended   ended             ignored
-#     citation, sketch ignored            shown             ignored
-#
-# (1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
-# the item is known: only the item has the name of a call (docs/reference/responses-api.md,
-# "Stream events"). Events after the end of the response are ignored. A text that has
-# ended is authoritative: the part that was not shown yet is shown, and the final item is
-# the wire's own dict.
-#
-# An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
-# they are unknown, it is the last item that came with the same `output_index`, if the
-# event can be about it: the type is the same, and it is open or the event has no id. An
-# item of the final snapshot is found by its ids, else it is the first of its type that no
-# other item of the snapshot is. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
-# --------------------------------------------------------------------------------------
-
-
-class ResponseState:
-    """One response, from its first event to its last.
-
-    `_items` are the items as they were announced, `_latest` positions by `output_index`.
-    `_own_call_ids` are the ids that calls leave with, by those of the wire.
-    """
-
-    def __init__(
-        self, first_index: int = 0, taken_call_ids: Collection[str] = ()
-    ) -> None:
-        """Number items from `first_index` on.
-
-        `taken_call_ids` are those of the calls of earlier responses.
-        """
-        self.ending: Ending | None = None
-        self.usage: Usage | None = None
-        self.refusal: ApiError | None = None
-        self.event_count = 0
-        self.byte_count = 0
-        self.trace = Trace()
-        self._first = first_index
-        self._known_call_ids = set(taken_call_ids)
-        self._own_call_ids: dict[str, str] = {}
-        self._items: list[Item] = []
-        self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta]] = {}
-        self._open: dict[int, GrowingParts] = {}
-        self._growing = _NO_TEXT
-        self._ended: dict[int, Item] = {}
-
-    @property
-    def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
-        return [self._ended[index] for index in sorted(self._ended)]
-
-    def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
-        self.event_count += 1
-        return self._take_reason(event) if self.ending else self._take(event)
-
-    def _take(self, event: StreamEvent) -> list[RunEvent]:
-        match event:
-            case TextDelta():
-                return self._grow(event) if event.text else []
-            case AnnotationAdded() | PartialImage():
-                position = self._find(event.output_index, [event.item_id], _has_fields)
-                if position in self._open:
-                    index = self._first + position
-                    return [event._replace(output_index=index, item_id="")]
-            case ItemAdded(index, item):
-                if not _lacks_call_id(item) and self._find_item(index, item) is None:
-                    return self._start(index, item, _ids(item))
-            case ItemDone(index, item):
-                return self._end(self._find_item(index, item), index, item)
-            case FinalResponse():
-                return self._finish(event)
-            case StreamError():
-                self._fail("error", event.error)
-        return []
-
-    def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
-        """Take the second of the two events with which a stream is refused.
-
-        OpenAI sends `error`, then `response.failed` (recorded); Azure's filter sends them
-        the other way round, and only the second one has the reason.
-        """
-        kind = self.ending.kind if self.ending else ""
-        if isinstance(event, StreamError) and kind == "failed":
-            self._fail("failed", event.error)
-        if isinstance(event, FinalResponse) and (kind, event.status) == _REFUSED_TWICE:
-            return self._finish(event)
-        return []
-
-    def _fail(self, kind: Literal["failed", "error"], error: ApiError) -> None:
-        """End with `error`, or with what an earlier event named as the reason."""
-        first = self.refusal or ApiError()
-        if first != ApiError():
-            notice = first.notice if any(first.notice) else error.notice
-            error = first._replace(notice=notice)
-        self.refusal = error
-        self.trace = self.trace._replace(error=error)
-        self.ending = ending_of_failure(kind, error)
-
-    def _find(
-        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
-    ) -> int | None:
-        """Return the position of the item that an event is about, if it is known."""
-        for item_id in ids:
-            position = self._ids.get(item_id)
-            if position is not None and fits(self._items[position]):
-                return position
-        position = self._latest.get(index)
-        if position is None or not fits(self._items[position]):
-            return None
-        return position if position in self._open or not any(ids) else None
-
-    def _find_item(self, index: int, item: Item) -> int | None:
-        """Return the position of an item, if it is known.
-
-        Two calls of one `call_id` stay two; the snapshot only repeats what came.
-        """
-        kind = item_type(item)
-        call_id = as_text(item.get("call_id"))
-
-        def fits(known: Item) -> bool:
-            if item_type(known) != kind:
-                return False
-            known_call_id = as_text(known.get("call_id"))
-            return call_id == known_call_id or not call_id or not known_call_id
-
-        position = self._find(index, _ids(item), fits)
-        if position not in self._ended or index == _NOWHERE:
-            return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
-        return position if is_same else None
-
-    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
-        position = len(self._items)
-        self._growing = _NO_TEXT
-        self._items.append(item)
-        self._open[position] = GrowingParts()
-        self._ids.update(dict.fromkeys(ids, position))
-        self._latest[index] = position
-        shown = self._with_own_call_id(item)
-        events: list[RunEvent] = [ItemAdded(self._first + position, shown)]
-        names: list[str | int] = [*ids, index]
-        for name in names:
-            for early in self._early.pop(name, ()):
-                if _can_grow(item, early.kind):
-                    events += self._grow(early)
-        return events
-
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        """Show a text that grows; one that grows on needs no search for its item."""
-        index = event.output_index
-        kind = event.kind
-        item_id = event.item_id
-        text, position = self._growing
-        events: list[RunEvent] = []
-        if text != (index, kind, item_id):
-            position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
-        if position is None:
-            if kind not in _OPENED_BY:
-                self._early.setdefault(item_id or index, []).append(event)
-                return []
-            position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
-        if position not in self._open:
-            return events
-        self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
-        if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            return events + self._deltas(position, rest)
-        self._open[position].grow(text_place, event.text)
-        return [*events, TextDelta(self._first + position, *text_place, event.text)]
-
-    def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
-        """Take the final form of an item, and show what its deltas left out."""
-        if position in self._ended:
-            return []
-        if _lacks_call_id(item):
-            item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = _drop_malformed_ids(item)
-        events: list[RunEvent] = []
-        if position is None:
-            position = len(self._items)
-            events = self._start(index, item, _ids(item))
-        self._ids.update(dict.fromkeys(_ids(item), position))
-        rests = self._open.pop(position).end_item(list(item_texts(item)))
-        events += self._deltas(position, rests)
-        self._growing = _NO_TEXT
-        item = self._with_own_call_id(item)
-        self._ended[position] = item
-        return [*events, ItemDone(self._first + position, item)]
-
-    def _with_own_call_id(self, item: Item) -> Item:
-        """Return a call under an id that no earlier response has.
-
-        Bedrock begins with `call_0` in each response (recorded by pydantic-ai), and an
-        output would answer the first call of that name. The id is a function of the ids
-        before it; once stored, it is sent again as it is. A call that comes twice in
-        this response has one id.
-        """
-        call_id = as_text(item.get("call_id"))
-        if not is_call(item) or not call_id:
-            return item
-        own_id = self._own_call_ids.get(call_id)
-        if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
-            self._known_call_ids.add(own_id)
-            self._own_call_ids[call_id] = own_id
-        return item if own_id == call_id else {**item, "call_id": own_id}
-
-    def _deltas(
-        self, position: int, rests: Iterable[tuple[TextPlace, str]]
-    ) -> list[RunEvent]:
-        """Return the deltas that show what the wire's own deltas did not bring."""
-        index = self._first + position
-        return [TextDelta(index, *text_place, text) for text_place, text in rests]
-
-    def _finish(self, event: FinalResponse) -> list[RunEvent]:
-        response = event.response
-        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.trace = self.trace._replace(
-            model=str(response.get("model") or ""),
-            removed=_removals(response.get("input_transformations")),
-            response_id=as_text(response.get("id")),
-            cache=as_mapping(response.get("prompt_cache_diagnostics")),
-        )
-        if event.status == "failed":
-            self._fail("failed", read_api_error(response.get("error")))
-        else:
-            self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        for position, item in self._match(content_parts(response.get("output"))):
-            events += self._end(position, _NOWHERE, item)
-        return [*events, ResponseDone(event.status)]
-
-    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
-        """Yield the positions of the items of the final snapshot, if they are known."""
-        positions = [self._find_item(_NOWHERE, item) for item in items]
-        taken = set(positions)
-        left: dict[str, list[int]] = {}
-        for known_position in reversed(range(len(self._items))):
-            if known_position not in taken:
-                kind = item_type(self._items[known_position])
-                left.setdefault(kind, []).append(known_position)
-        for position, item in zip(positions, items, strict=True):
-            first_left = left.get(item_type(item))
-            if position is None and first_left:
-                yield first_left.pop(), item
-            else:
-                yield position, item
-
-
-_REFUSED_TWICE = ("error", "failed")
-_NO_TEXT: tuple[object, int | None] = (None, None)
-_NOWHERE = -2
-"""An `output_index` that no event has."""
-
-_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_OPENED_BY = {
-    "text": _EMPTY_MESSAGE,
-    "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
-}
-"""Items that their texts alone open."""
-
-
-def _has_fields(item: Item) -> bool:
-    return bool(item)
-
-
-def _drop_malformed_ids(item: Item) -> Item:
-    """Return an item without ids that are no text: ids are looked up by their hash."""
-    kept: Item = {}
-    for key, value in item.items():
-        is_malformed = value is not None and not as_text(value)
-        if is_malformed and key.endswith("id"):
-            continue
-        kept[key] = value
-    return kept
-
-
-def _can_grow(item: Item, kind: str) -> bool:
-    """Say whether deltas of a kind belong to an item of this type."""
-    if kind in _OPENED_BY:
-        return item_type(item) == item_type(_OPENED_BY[kind])
-    return (kind_of(item).text or ("", ""))[0] == kind
-
-
-def _ids(item: Item) -> list[str]:
-    """Return the ids that an event can name an item by."""
-    ids = (as_text(item.get("id")), as_text(item.get("call_id")))
-    return [item_id for item_id in ids if item_id]
-
-
-def _lacks_call_id(item: Item) -> bool:
-    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
-    return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _removals(transformations: object) -> Mapping[str, int]:
-    """Return how many items the API took out of the input, by its reasons."""
-    return Counter(
-        api_word(str(row.get("reason"))) or "unknown"
-        for row in content_parts(transformations)
-        if row.get("action") == "removed"
-    )
-
-
-def _ending_of(status: str, response: JsonObject) -> Ending:
-    """Return how a response ended that did not fail.
-
-    Another client cancelled it: after our own cancellation no answer is read.
-    """
-    details = as_mapping(response.get("incomplete_details"))
-    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
-    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.attempts
-#
-# One response: a request that is sent, then sent again, resumed or polled if that helps.
-#
-# A request is sent again only before something of its answer was shown: repaired, if the
-# cause of the refusal is found, or unchanged, if waiting may help.
-#
-# A background response continues at the server when a connection breaks, so its stream is
-# resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
-# requested if a stream brought nothing new, because there is no event for a cancelled
-# response, and if the API refuses to resume, five minutes after the beginning.
-# --------------------------------------------------------------------------------------
-
-
-_THOUGHT_SHARE = 0.02
-"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
-
-
-def _never_spent(_usages: Sequence[Usage], _output: Sequence[Item]) -> str:
-    """Return no reason to end a run: without a budget nothing is used up."""
-    return ""
-
-
-class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`. `set_waiting` is called
-    with true when the server is waited for or speaks, else with false. `spent` takes the
-    usages of the run so far and the output of each response; it says why the run ends
-    although tools are called, or nothing. `flex_falls_back` allows the standard tier,
-    which costs twice as much, where the flex tier has no capacity.
-    """
-
-    join_seconds: float = 0.05
-    timeouts: Timeouts = Timeouts()
-    retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = RetryPolicy(12)
-    poll_seconds: float = 5.0
-    most_bytes: int = MAX_ANSWER_BYTES
-    set_waiting: Callable[[bool], object] = ignore_report
-    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = _never_spent
-    flex_falls_back: bool = False
-
-
-class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
-
-    def __init__(
-        self, endpoint: Endpoint, connections: Connections, limits: Limits
-    ) -> None:
-        """Start the total limit of the run."""
-        self.endpoint = endpoint
-        self.connections = connections
-        self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts, limits.set_waiting)
-        self.usages: list[Usage] = []
-        self._call_ids: set[str] = set()
-
-    async def events(
-        self, request: ResponsesRequest, first_index: int = 0
-    ) -> RunEvents:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
-        """
-        self.request = request
-        self._call_ids |= find_call_ids(request.input)
-        self._retries = 0
-        self._repaired = 0
-        self._thought: ItemAdded | None = None
-        while True:
-            self.response = ResponseState(first_index, self._call_ids)
-            self.error: ResponsesError | None = None
-            self.has_shown = False
-            self._thinks = False
-            held: list[RunEvent] = []
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        for shown in self._visible(event, held):
-                            yield shown
-            except ResponsesError as caught:
-                self.error = caught
-            if self.response.usage:
-                self.usages.append(self.response.usage)
-            note, wait = self._next()
-            if note is None or not self.deadlines.allow(wait):
-                break
-            yield note
-            self.limits.set_waiting(False)
-            await asyncio.sleep(wait)
-        if not self.has_shown:
-            for event in (*self._end_thought(), *held):
-                yield event
-
-    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
-        """Return what is shown now; `held` is shown with the first thing to see.
-
-        What is held leaves no trace if the request is sent again. Only the beginning of
-        a thought is shown at once, and once: people see that the model is at work.
-        """
-        if self.has_shown or isinstance(event, Status):
-            return [event]
-        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
-            is_first = self._thought is None
-            if self._thought is None:
-                self._thought = event
-            if self._thought.output_index == event.output_index:
-                self._thinks = True
-                return [event] if is_first else []
-        held.append(event)
-        if not _is_visible(event):
-            return []
-        self.has_shown = True
-        shown = [*self._end_thought(), *held]
-        held.clear()
-        return shown
-
-    def _end_thought(self) -> list[RunEvent]:
-        """Return the end of a thought that only an earlier attempt began."""
-        if self._thought is None or self._thinks:
-            return []
-        return [ItemDone(self._thought.output_index, NO_THOUGHT)]
-
-    def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
-        self.response.byte_count += json_weight(chunk)
-        if self.response.byte_count > self.limits.most_bytes:
-            raise AnswerTooLarge
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        ending = self.response.ending or self._ending_without_event()
-        sentence = self.endpoint.name_server(ending.sentence)
-        sentence = name_asked_model(sentence, self.request.model)
-        notice = notice_text(self._api_error.notice, self.endpoint.secrets)
-        return ending._replace(sentence=f"{sentence} {notice}".strip())
-
-    def _ending_without_event(self) -> Ending:
-        """Return the ending of a response whose stream did not say how it ends."""
-        has_begun = self.response.event_count > 0
-        if self.error:
-            return ending_of_exception(self.error, has_begun)
-        return CUT if has_begun else UNREADABLE
-
-    @property
-    def _api_error(self) -> ApiError:
-        """What the API said last: as the status of its answer, or in the stream."""
-        if isinstance(self.error, ApiRefused):
-            return self.error.error
-        return self.response.trace.error
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        error = self.error
-        trace = self.response.trace
-        if isinstance(error, ApiRefused):
-            trace = Trace(error.request_id, "", error.failure.status, error.error)
-        if not trace.error.names_a_place:  # most runs, and a request may be large
-            return trace
-        subject = named_subject(self.request.sent(), trace.error)
-        return trace._replace(subject=subject)
-
-    def _send(self, request: ResponsesRequest) -> RunEvents:
-        """Return the events of one attempt, which begins when they are read."""
-        payload = request.payload()
-        if self.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self).events(payload)
-        return _stream_response("/responses", payload, self)
-
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
-        failure = _retriable_failure(self.error, self.response)
-        if failure is None or self.has_shown:
-            return None, 0.0
-        is_open = self.request.background and not self.response.refusal
-        if is_open and _may_run(self.error):
-            return None, 0.0
-        if self._may_leave_flex(failure.error):
-            update = {"service_tier": "default"}
-            self.request = self.request.model_copy(update=update)
-            return Status(_STANDARD_TIER), 0.0
-        if is_final(failure.error):
-            return None, 0.0
-        limits = self.limits.retries
-        wait = retry_wait(limits, self._retries, failure, random_fraction())
-        repaired = self._repair(failure, is_last=wait is None)
-        if repaired or wait is None:
-            return repaired, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
-
-    def _may_leave_flex(self, error: ApiError) -> bool:
-        """Say whether the standard tier may answer what the flex tier cannot."""
-        is_flex = self.request.service_tier == "flex"
-        allowed = self.limits.flex_falls_back
-        return is_flex and allowed and error.code == FLEX_UNAVAILABLE
-
-    def _repair(self, failure: Failure, *, is_last: bool) -> Status | None:
-        """Change the request, if that may help; return the status that tells it.
-
-        `is_last` says whether the same request is not sent again.
-        """
-        if not may_be_repaired(failure):
-            return None
-        sent = self.request.sent()
-        trial = find_repair(sent, failure, self._repaired)
-        if trial is None and is_last:
-            trial = last_repair(sent, failure)
-        if trial is None:
-            return None
-        subject = named_subject(sent, failure.error)
-        self._repaired += 1
-        repairs = (*self.request.repairs, trial.repair)
-        self.request = self.request.model_copy(update={"repairs": repairs})
-        reason = f"{subject} {trial.error.message}".strip()
-        return Status(trial.repair.message, trial, reason)
-
-
-_STANDARD_TIER = (
-    "The model's server has no flex capacity: answering at the standard tier, which costs "
-    "twice as much."
-)
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-class _Background:
-    """A background response, and how far it was read.
-
-    `_response_id` is set as soon as the server has named it. `_last_sequence` is the
-    number of the last event, `_last_seen_sequence` what it was when the last request
-    ended; both are -1 before the first. `_is_polling` says whether the next request is
-    for the response itself, not for its stream. `_is_cancelled` is set once, also for a
-    response that does not exist any more.
-    """
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        loop = asyncio.get_running_loop()
-        self._response_id: asyncio.Future[str] = loop.create_future()
-        self._last_sequence = -1
-        self._last_seen_sequence = -1
-        self._failures = 0
-        self._resumable = True
-        self._is_polling = False
-        self._is_cancelled = False
-
-    def is_new(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new.
-
-        The event is parsed twice; a background run has few events a second.
-        """
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if number <= self._last_sequence:
-            return False
-        self._last_sequence = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        response_id = as_text(as_mapping(response).get("id"))
-        if _ID.fullmatch(response_id) and not self._response_id.done():
-            self._response_id.set_result(response_id)
-
-    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
-        """Send the request, feed its response to the state, and yield its run events.
-
-        Once the response has an id, raises only ResponseLost, and TimedOut for the total
-        limit. If the caller leaves before the end, the response is cancelled, because
-        it would continue to cost money without a reader.
-        """
-        path = "/responses"
-        try:
-            while True:
-                error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._attempts, self)
-                try:
-                    first = await self._first_event(part)
-                    async with aclosing(part) as events:
-                        if first is not None:
-                            yield first
-                        async for event in events:
-                            yield event
-                except ResponsesError as caught:
-                    error = caught
-                if self._is_over(error):
-                    break
-                has_news = self._last_sequence != self._last_seen_sequence
-                self._last_seen_sequence = self._last_sequence
-                wait = self._wait_after(error, has_news)
-                if not self._attempts.deadlines.allow(wait):
-                    raise TimedOut("total_timeout")
-                if has_news:
-                    yield Status(_BROKE)
-                await asyncio.sleep(wait)
-                path = self._next_path()
-                payload = None
-        finally:
-            self._abandon()
-
-    def _is_over(self, error: ResponsesError | None) -> bool:
-        """Say whether nothing more is requested; raises `error` if it is the reason."""
-        if self._attempts.response.ending:
-            return True
-        if error is None:
-            return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
-            raise error
-        return False
-
-    def _next_path(self) -> str:
-        """Return the path of the response, or of the rest of its stream."""
-        path = f"/responses/{self._response_id.result()}"
-        if self._is_polling:
-            return path
-        return f"{path}?stream=true&starting_after={self._last_sequence}"
-
-    async def _first_event(self, part: RunEvents) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
-        if self._response_id.done():
-            return await anext(part, None)
-        first = asyncio.ensure_future(anext(part, None))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._attempts.connections.do_later(self._close(part, first))
-            raise
-
-    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
-        """Wait until the response has an id, then close its stream and cancel it."""
-        await asyncio.wait(
-            {first, self._response_id},
-            timeout=_LONGEST_WAIT_FOR_ID,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        await part.aclose()
-        self._abandon()
-
-    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost.
-
-        An answer without an end means that the server is still working on it. A stream
-        that is too old to be resumed is followed by a request for the response itself.
-        """
-        was_polling = self._is_polling
-        limits = self._attempts.limits
-        if was_polling and error is None:
-            self._failures = 0
-            self._is_polling = not self._can_resume
-            return limits.poll_seconds
-        self._failures = 0 if has_news else self._failures + 1
-        failure = Failure()
-        if error and error.status and error.failure:
-            failure = error.failure
-        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
-        if wait is None and self._resumable and not was_polling:
-            self._resumable = False
-            wait = 0.0
-        self._is_polling = not (has_news and self._can_resume)
-        if wait is None:
-            self._is_cancelled = error is not None and error.status == 404
-            raise ResponseLost
-        return wait
-
-    @property
-    def _can_resume(self) -> bool:
-        """Whether the stream can be requested again behind its last event."""
-        return self._resumable and self._last_sequence >= 0
-
-    def _abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        attempts = self._attempts
-        if attempts.response.ending or self._is_cancelled:
-            return
-        if self._response_id.done():
-            self._is_cancelled = True
-            path = f"/responses/{self._response_id.result()}/cancel"
-            connections = attempts.connections
-            connections.do_later(connections.post_quietly(attempts.endpoint, path))
-
-
-async def _stream_response(
-    path: str,
-    payload: dict[str, Any] | None,
-    attempts: Attempts,
-    background: _Background | None = None,
-) -> RunEvents:
-    """Send a request, feed the answer to its response, and yield its run events.
-
-    Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. No bytes of the wire are held while deltas
-    gather. Raises what `Connections.request` raises,
-    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
-    """
-    state = attempts.response
-    deadlines = attempts.deadlines
-    deadlines.start_attempt()
-    async with attempts.connections.request(
-        attempts.endpoint, path, payload, deadlines
-    ) as answer:
-        state.trace = Trace(answer.request_id, status=200)
-        if not answer.is_stream:
-            response = await answer.response_object()
-            for event in _whole_events(response, state, background):
-                yield event
-            return
-        decoder = EventStreamDecoder()
-        while not (answer.is_read or state.ending):
-            chunk = await answer.read_any()
-            attempts.count_bytes(chunk)
-            began = asyncio.get_running_loop().time()
-            batch = decoder.feed(chunk) if chunk else decoder.close()
-            if batch:
-                deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, background)
-            del batch, chunk
-            for event in events:
-                yield event
-            if malformed:
-                raise malformed
-            last = events[-1] if events else None
-            if isinstance(last, TextDelta):
-                with answer.paused():
-                    await _gather_deltas(last, began, attempts.limits.join_seconds)
-        rest = await answer.drain()
-        for event in _late_events(rest, decoder, state, background):
-            yield event
-
-
-def _whole_events(
-    response: JsonObject, state: ResponseState, background: _Background | None
-) -> list[RunEvent]:
-    """Return the run events of an answer in one piece; none while it is in progress."""
-    if background is not None:
-        background.note(response)
-    status = str(response.get("status") or "completed")
-    if status in ("queued", "in_progress"):
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
-def _late_events(
-    rest: bytes,
-    decoder: EventStreamDecoder,
-    state: ResponseState,
-    background: _Background | None,
-) -> list[RunEvent]:
-    """Return the run events behind the last event of a refused stream: its reason.
-
-    Nothing else of an answer that has ended is read.
-    """
-    if state.refusal is None:
-        return []
-    batch = [*decoder.feed(rest), *decoder.close()]
-    events, _ = _batch_events(batch, state, background)
-    return events
-
-
-def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
-) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
-    read: list[StreamEvent] = []
-    malformed: MalformedEvent | None = None
-    try:
-        for wire_event in batch:
-            parsed = parse_event(wire_event)
-            if background is None or background.is_new(wire_event):
-                read.append(parsed)
-    except MalformedEvent as error:
-        malformed = error
-    run_events: list[RunEvent] = []
-    for event in join_deltas(read):
-        run_events += state.feed(event)
-    return run_events, malformed
-
-
-async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
-    share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
-    spent = asyncio.get_running_loop().time() - began
-    await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-_GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _retriable_failure(
-    error: ResponsesError | None, state: ResponseState
-) -> Failure | None:
-    """Return why a response that showed nothing may be requested again.
-
-    A stream without any event is one that cannot be read.
-    """
-    if state.refusal:
-        return Failure(200, state.refusal)
-    if error:
-        return error.failure
-    if state.ending:
-        return None
-    return Failure() if state.event_count else MalformedEvent.failure
-
-
-def _is_visible(event: RunEvent) -> bool:
-    """Say whether the page draws something for an event."""
-    if not isinstance(event, ItemAdded | ItemDone):
-        return not isinstance(event, ResponseDone)
-    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
-
-
-def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.recent_texts
 #
 # What was said lately, so that a log line or a notice appears once.
@@ -9854,6 +9836,129 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# For all users counts only what the server itself named in a request that is as its
+# administrators configured it, and what helped at once: the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a person.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class _Entry(NamedTuple):
+    account: str
+    model: str
+    repair: Repair
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[_Entry, float]] = {}
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for entry, end in self._ends.get(owner, {}).items():
+                is_about = (entry.account, entry.model) == scope[:2]
+                if is_about and now < end:
+                    repairs[entry.repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self, scope: RepairScope, trial: Trial, is_as_configured: Callable[[], bool]
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        if not trial.is_lasting or max(map(len, scope)) > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = trial.is_named and trial.helped_at_once
+        if trial.repair.is_about_chat:
+            may_be_for_all = False
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, trial.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, trial.repair)
+
+    def _remember(
+        self, owner: str, most: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            self._forget_a_user()
+        now = self._now()
+        entry = _Entry(scope.account, scope.model, repair)
+        ends = {e: end for e, end in self._ends.get(owner, {}).items() if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= most:
+            del ends[next(iter(ends))]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+    def _forget_a_user(self) -> None:
+        """Forget the user who was remembered first; not what holds for all."""
+        for owner in self._ends:
+            if owner != _ALL_USERS:
+                del self._ends[owner]
+                return
+
+
+def trials_that_helped(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the trials that were not in vain, once a request was accepted.
+
+    A trial was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two pictures, the refusal may be the same.
+    """
+    helped: list[Trial] = []
+    for number, trial in enumerate(trials, 1):
+        if number == len(trials):
+            helped.append(trial._replace(helped_at_once=True))
+        elif not _was_in_vain(trial, trials[number]):
+            helped.append(trial)
+    return helped
+
+
+def _was_in_vain(trial: Trial, following: Trial) -> bool:
+    is_same_refusal = trial.error == following.error
+    return is_same_refusal and type(trial.repair) is not type(following.repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -10290,6 +10395,48 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.trials
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class RunTrials:
+    """The repairs on trial in a run.
+
+    `confirmed` holds those that helped, in their order, over all responses of the run.
+    """
+
+    def __init__(self) -> None:
+        """Begin a run."""
+        self.confirmed: list[Trial] = []
+        self._open: list[Trial] = []
+
+    def note(self, event: RunEvent) -> list[Trial]:
+        """Note an event; return the trials that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.trial:
+                self._open.append(event.trial)
+            return []
+        if not self._open or not _is_of_an_answer(event):
+            return []
+        helped = trials_that_helped(self._open)
+        self.confirmed += helped
+        self._open = []
+        return helped
+
+
+def _is_of_an_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request.
+
+    A thought may begin in an answer that ends as a refusal.
+    """
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.run
 #
 # A whole request as a stream of run events: response, calls, response.
@@ -10527,10 +10674,9 @@ class Marker(NamedTuple):
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
+    """A record to store in the answer's own output, as an item of it."""
 
-    ulid: str
-    value: JsonObject
+    item: Item
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -10869,7 +11015,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "input_file":
             return _file_part(part)
     raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
+        "A message of this chat contains something other than text, an image or a file. "
         "The model cannot read it: remove it from the message and send it again."
     )
 
@@ -11038,7 +11184,8 @@ _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """Without one a text has no marker, and a search for them is cheap."""
 _MAX_PASSES = 5
-_ZERO_BIT, _ONE_BIT = "\u200b", "\u200c"
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
 """The digits of a zero-width block, eight for each character of an id."""
 
 
@@ -11338,7 +11485,8 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = _keep_unsigned_safe(payload)
     if not payload:
         return None
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    model = str(wire.get("model") or "")
+    created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
         model=model,
@@ -11362,9 +11510,8 @@ def _keep_unsigned_safe(payload: Sequence[Item]) -> tuple[Item, ...]:
 
     The chat has the text of the last message only: it stands behind the marker.
     """
-    heads, last = payload[:-1], payload[-1:]
-    items = [item for item in heads if item_type(item) != "message"]
-    safe = keep_unsigned_safe([*items, *last])
+    items = [item for item in payload[:-1] if item_type(item) != "message"]
+    safe = keep_unsigned_safe([*items, *payload[-1:]])
     return tuple(item for item in safe if item is not None)
 
 
@@ -12108,7 +12255,7 @@ def _is_inert_inside(stem: str) -> bool:
 def picture_name(media_type: str) -> StoredName:
     """Return the name and the type of a picture that has only a type."""
     ending = _PICTURE_ENDINGS.get(media_type)
-    return stored_name(f"picture.{ending}" if ending else "picture")
+    return stored_name(f"image.{ending}" if ending else "image")
 
 
 # --------------------------------------------------------------------------------------
@@ -12202,9 +12349,17 @@ _LONGEST_OPEN = 4000
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 """Every alternative begins with one, too."""
-_BEGUN_TRACKING = (
-    "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
-)
+
+
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_BEGUN_TRACKING = _beginnings_of(_TRACKED)
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
 
@@ -12517,16 +12672,14 @@ def _place_finder(text: str) -> Callable[[object], int]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.storage.output_carrier
+# owui_chat.commentary
 #
-# Records carried by the host's own stored output of a message.
-#
-# The history is built in one way for all carriers: here the texts get the markers that
-# the chat does not show.
+# Commentary of the model: how the host stores it, and when it is the answer.
 # --------------------------------------------------------------------------------------
 
 
 COMMENTARY_TYPE = "openai_responses:remark"
+"""The type of the item that shows commentary; the host sends it to no model."""
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
@@ -12539,239 +12692,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-_RECORD_TYPE = "openai_responses:kept"
-_RECORD_ID = "kept_"
-
-
-def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
-    return {
-        "type": _RECORD_TYPE,
-        "id": f"{_RECORD_ID}{stored.ulid}",
-        "before": before,
-        "kept": dict(stored.value),
-    }
-
-
-class _Place(NamedTuple):
-    """A place in an answer."""
-
-    number: int
-    """Of the part."""
-    offset: int
-    """In the text of the part."""
-
-
-def output_values(messages: JsonObject) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    return {
-        message_key(_item_id(item)): item.get("kept")
-        for message in messages.values()
-        for item in as_list(as_mapping(message).get("output"))
-        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
-    }
-
-
-def stored_outputs(
-    messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[object]]:
-    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
-
-    Answers that follow one another are one run, with the id of the first. `more` is a
-    message that the host appends: the answer that is written anew.
-    """
-    runs: dict[str, list[object]] = {}
-    first_id = ""
-    branch = list(walk_branch(messages, tip))
-    for answer_id, message in reversed(branch):
-        if message.get("role") == "user":
-            first_id = ""
-            continue
-        first_id = first_id or answer_id
-        runs.setdefault(first_id, []).append(message.get("output"))
-    if first_id:
-        runs[first_id].append(value_at(messages, more, "output"))
-    return runs
-
-
-def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
-) -> list[ChatPart]:
-    """Return a chat whose texts name the records in its `runs`.
-
-    An answer belongs to the stored message in front of it. One that differs from its
-    run is not changed.
-    """
-    restored: list[ChatPart] = []
-    answer: list[ChatPart] = []
-    run: Sequence[object] = ()
-    for part in parts:
-        if isinstance(part, UserMessage):
-            restored += [*_merge_output(answer, run), part]
-            answer = []
-            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
-        else:
-            answer.append(part)
-    return [*restored, *_merge_output(answer, run)]
-
-
-def _merge_output(
-    answer: Sequence[ChatPart], outputs: Sequence[object]
-) -> Iterable[ChatPart]:
-    """Return an answer with the records in the outputs of its run."""
-    run = [item for output in outputs for item in content_parts(output)]
-    records = [item for item in run if item.get("type") == _RECORD_TYPE]
-    if not records:
-        return answer
-    places = _find_places(answer, run)
-    if not places.has_text and not _has_call(answer, run):
-        return answer
-    return _with_records(answer, records, places.by_id)
-
-
-class _Places(NamedTuple):
-    """Where the messages of a run stand in an answer."""
-
-    by_id: Mapping[str, _Place]
-    has_text: bool
-    """Whether the answer has one of the run's texts unchanged."""
-
-
-def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
-    """Return the place of each message of a run in an answer.
-
-    The host made the answer of the run: texts are joined by line ends, and behind an
-    output a new one begins (`convert_output_to_messages`). So a text has one place. If
-    it was changed, the texts behind it have none, up to the next output. Commentary,
-    which the host does not return, is placed behind the item before it.
-    """
-    outputs = {
-        part.call_id: number
-        for number, part in enumerate(answer)
-        if isinstance(part, ToolMessage)
-    }
-    by_id: dict[str, _Place] = {}
-    has_text = False
-    place: _Place | None = _Place(0, 0)
-    next_number = 0
-    for item in run:
-        if is_call_output(item):
-            number = outputs.get(str(item.get("call_id")), -1)
-            if number >= next_number:
-                next_number = number + 1
-                place = _Place(next_number, 0)
-        elif place is None:
-            continue
-        elif item.get("type") == COMMENTARY_TYPE:
-            by_id[_item_id(item)] = place
-        elif text := _host_text(item):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                by_id[_item_id(item)] = start
-            if start and place:
-                has_text = True
-    return _Places(by_id, has_text)
-
-
-def _find_text(
-    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
-) -> tuple[_Place | None, _Place | None]:
-    """Return where the next text of a run begins, and where it ends.
-
-    A changed text has no end, and begins if it is the first of its part. Code whose
-    card was deleted ends where it would begin.
-    """
-    number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
-        number, offset = number + 1, 0
-        whole = _part_text(answer, number)
-    gap = "\n" if offset else ""
-    if whole.startswith(gap + text, offset):
-        start = offset + len(gap)
-        return _Place(number, start), _Place(number, start + len(text))
-    if item.get("type") == CODE_CARD:
-        return None, place
-    is_first = whole != "" and offset == 0
-    return (_Place(number, 0) if is_first else None), None
-
-
-def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
-    """Say whether an answer has a call of a run, or no text by which to know it."""
-    if not any(isinstance(part, AssistantText) for part in answer):
-        return True
-    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    calls = [part for part in answer if isinstance(part, ToolCall)]
-    return any(call.call_id in call_ids for call in calls)
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    by_number = defaultdict[int, dict[int, list[str]]](dict)
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place:
-            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-            by_number[place.number].setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in by_number:
-            restored += _cut_at_records(part, by_number[number])
-        else:
-            restored.append(part)
-    if end.number in by_number:
-        restored += _cut_at_records(AssistantText(""), by_number[end.number])
-    return restored
-
-
-def _cut_at_records(
-    part: ChatPart, ulids: Mapping[int, Sequence[str]]
-) -> list[ChatPart]:
-    """Return a part behind its records, which are given by their places in its text."""
-    if not isinstance(part, AssistantText):
-        return [AssistantText("", list(ulids.get(0, ()))), part]
-    starts = sorted({0, *ulids})
-    stops = [*starts[1:], None]
-    pieces: list[ChatPart] = []
-    for start, stop in zip(starts, stops, strict=True):
-        named = list(ulids.get(start, ()))
-        if start == 0:
-            named += part.ulids
-        pieces.append(AssistantText(part.text[start:stop].strip(), named))
-    return pieces
-
-
-def _part_text(answer: Sequence[ChatPart], number: int) -> str:
-    """Return the text of a part; empty for another part, and behind the last one."""
-    part = answer[number] if number < len(answer) else None
-    return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
-def _item_id(item: Item) -> str:
-    return str(item.get("id") or "")
 
 
 # --------------------------------------------------------------------------------------
@@ -12900,7 +12820,8 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
-    call_id, name = item["call_id"], item.get("name")
+    call_id = item["call_id"]
+    name = item.get("name")
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -13033,7 +12954,8 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    call_id, output = event.item["call_id"], event.item["output"]
+    call_id = event.item["call_id"]
+    output = event.item["output"]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
@@ -13223,7 +13145,7 @@ class OutputItems:
         `place` is that of the item whose text follows.
         """
         before = "" if place is None else self.items[place].get("id") or ""
-        record = record_item(stored, before)
+        record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
@@ -13297,7 +13219,7 @@ class HostedItems:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
+            card = HOSTED_CARDS.get(item_type(event.item))
             if card:
                 self._open[index] = card(self._shown)
         if index in self._open:
@@ -13329,9 +13251,9 @@ class _HostedItem:
         raise NotImplementedError
 
 
-_REFUSED = "The picture was not drawn: the safety system refused it."
-_FAILED = "The picture could not be drawn."
-_BROKE_OFF = "The answer broke off before the picture was finished."
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
 
 
 class _ImageHostItem(_HostedItem):
@@ -13340,7 +13262,7 @@ class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
-                yield status_chunk("Drawing a picture")
+                yield status_chunk("Generating an image")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
@@ -13358,7 +13280,7 @@ class _ImageHostItem(_HostedItem):
         if notes:
             yield from self._note(notes[0])
         elif event.item.get("result"):
-            yield status_chunk("Picture drawn")
+            yield status_chunk("Image generated")
         else:
             yield from self._note(_failure(event.item))
 
@@ -13379,7 +13301,7 @@ def _failure(item: Item) -> str:
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
-_BROKEN_CODE = "The answer broke off before the code had run."
+_BROKEN_CODE = "The answer was interrupted before the code had run."
 
 
 class _CodeHostItem(_HostedItem):
@@ -13491,19 +13413,85 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
 
 def _list_message(item: Item) -> str:
     """Return the status line about the list of a remote server's tools."""
-    label, tools = item.get("server_label"), item.get("tools")
+    label = item.get("server_label")
+    tools = item.get("tools")
     if item.get("error") or not isinstance(tools, list):
         return f"{label} did not list its tools: the answer goes on without them."
     return f"{label} offers {plural(len(tools), 'tool')}."
 
 
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.closing_line
+#
+# The last status line of an answer, of the pipe and of the agents.
+# --------------------------------------------------------------------------------------
+
+
+class AnswerFigures(NamedTuple):
+    """What an answer took."""
+
+    seconds: float
+    is_failure: bool = False
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    usage: Usage | None = None
+    cost: float | None = None
+    """US dollars; None if it is unknown or not shown."""
+    notes: int = 0
+    """Lines above this one: the page hides them until somebody opens them."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+
+
+def closing_line(figures: AnswerFigures) -> str:
+    """Return the line: time, rounds, tokens and cost, as far as they are known.
+
+    A phone shows about 40 characters, so the usage note is the last.
+    """
+    word = "Interrupted after" if figures.is_failure else "Finished in"
+    parts = [f"{word} {_duration(figures.seconds)}"]
+    if figures.rounds:
+        parts.append(plural(figures.rounds, "round"))
+    if figures.tool_calls:
+        parts.append(plural(figures.tool_calls, "tool call"))
+    if figures.usage:
+        parts.append(_tokens(figures.usage))
+    if figures.cost is not None:
+        parts.append(format_money(figures.cost))
+    if figures.notes:
+        parts.append(plural(figures.notes, "note"))
+    if figures.usage_note:
+        parts.append(figures.usage_note)
+    return " · ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it."""
+    whole = round(seconds)
+    if whole == 0:
+        return "under a second"
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s"
+
+
+def _tokens(usage: Usage) -> str:
+    """Return the tokens of a run, and how much of its input was cached."""
+    share = 100 * usage.cached // usage.input if usage.input else 0
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 # --------------------------------------------------------------------------------------
@@ -13636,43 +13624,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known.
-
-    The page hides the lines before it until somebody opens them: it counts the notes.
-    A phone shows about 40 characters, so the usage note is the last.
-    """
-    word = "Interrupted after" if ended.ending.is_failure else "Finished in"
-    parts = [f"{word} {_duration(seconds)}"]
-    if ended.usage:
-        parts.append(_tokens(ended.usage))
-    if ended.cost is not None:
-        parts.append(format_money(ended.cost))
-    if notes:
-        parts.append(plural(notes, "note"))
-    if ended.usage_note:
-        parts.append(ended.usage_note)
-    return " · ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    """Return a duration as people say it."""
-    whole = round(seconds)
-    if whole == 0:
-        return "under a second"
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    return f"{minutes} min {rest} s"
-
-
-def _tokens(usage: Usage) -> str:
-    """Return the tokens of a run, and how much of its input was cached."""
-    share = 100 * usage.cached // usage.input if usage.input else 0
-    cached = f", {share} % of the input cached" if share else ""
-    return f"{usage.total:,} tokens{cached}"
-
-
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -13798,8 +13749,7 @@ class NativeRenderer:
         yield from self.shown.show_files(is_last=True)
         yield from _end_after_code(self.shown)
         if self._has_closing_line(event):
-            seconds = self._now() - self._began
-            yield status_chunk(_closing_line(seconds, event, self._notes))
+            yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
@@ -13813,6 +13763,17 @@ class NativeRenderer:
         if event.ending.is_failure:
             return self._notes > 0
         return not open_calls(event.output)
+
+    def _figures(self, event: RunDone) -> AnswerFigures:
+        """Return what the last line says of the run."""
+        return AnswerFigures(
+            seconds=self._now() - self._began,
+            is_failure=event.ending.is_failure,
+            usage=event.usage,
+            cost=event.cost,
+            notes=self._notes,
+            usage_note=event.usage_note,
+        )
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
@@ -13861,548 +13822,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.details_carrier
-#
-# Records carried by the `reasoning_details` of reasoning items.
-#
-# The host stores the details of a reasoning item and returns them with later requests for
-# the same model, but without their places in the message (docs/reference/open-webui.md,
-# "Reasoning details"). So each entry names its response and its place there:
-#
-#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
-#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
-#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
-#
-# The `signature` of a response's first entry holds for them all, because clients can send
-# entries of their own; earlier writers signed each entry. Of others only what cannot harm
-# is read (`storage.records`).
-#
-# A message is stored without its text if the shown text is the same. Texts get the names
-# of their records, so that the history is built in one way for all carriers.
-# --------------------------------------------------------------------------------------
-
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: Sequence[tuple[Item, str | int]]
-    """With the text that the host has for each, or its length if the item has none."""
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
-    its run.
-    """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses in the details of a message of the host, in order."""
-    turns: dict[str, list[Item]] = {}
-    for entry in content_parts(details):
-        if isinstance(entry.get("index"), int):
-            turns.setdefault(str(entry.get("turn")), []).append(entry)
-    for turn in turns.values():
-        turn.sort(key=itemgetter("index"))
-    read = [_read_turn(turn, sign) for turn in turns.values()]
-    return [turn for turn in read if turn is not None]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
-
-
-def _is_entry(entry: Item) -> bool:
-    """Say whether an entry is a complete entry of ours."""
-    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
-        return False
-    kind = entry.get("type")
-    if kind == _TURN:
-        return True
-    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
-    return is_whole and "type" in as_mapping(entry.get("item"))
-
-
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
-    """Return the response of some entries, which have one name; None for nothing."""
-    head, carried = entries[0], entries[1:]
-    if is_signed(head, sign, carried):
-        items = [_carried_item(entry) for entry in carried]
-        return _detail_turn(head, items, head.get("notes"))
-    ours = [entry for entry in entries if _is_entry(entry)]
-    if not ours:
-        return None
-    heads = [entry for entry in ours if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
-    notes = head.get("notes") if is_signed(head, sign) else {}
-    carried = [entry for entry in ours if entry["type"] != _TURN]
-    return _detail_turn(head, _items_of_others(carried, sign), notes)
-
-
-def _detail_turn(
-    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
-) -> DetailTurn:
-    origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(notes))
-
-
-def _items_of_others(
-    carried: Sequence[Item], sign: Sign | None
-) -> list[tuple[Item, str | int]]:
-    """Return what is used of entries without a common signature.
-
-    Of an entry of somebody else the place in the shown text is used.
-    """
-    items = [_carried_item(entry) for entry in carried]
-    safe_items = keep_unsigned_safe([item for item, _ in items])
-    used: list[tuple[Item, str | int]] = []
-    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
-        if is_signed(entry, sign):
-            used.append((item, shown))
-        elif safe:
-            used.append((safe, _length(shown) if shown else shown))
-    return used
-
-
-def _carried_item(entry: Item) -> tuple[Item, str | int]:
-    """Return the item of an entry, and its text or the length of that."""
-    item, shown = entry["item"], entry.get("shown")
-    if entry["type"] == _REASONING:
-        item = {**item, "encrypted_content": entry["data"]}
-    return item, shown if isinstance(shown, str | int) else ""
-
-
-def _length(shown: str | int) -> int:
-    return shown if isinstance(shown, int) else len(shown)
-
-
-def restore_from_details(
-    parts: Iterable[ChatPart], sign: Sign | None
-) -> tuple[list[ChatPart], dict[str, Record]]:
-    """Return a chat whose texts name the records in its details, and those by id.
-
-    Records without a text stand at the end of their run.
-    """
-    records: dict[str, Record] = {}
-    restored: list[ChatPart] = []
-    textless: list[AssistantText] = []
-    for part in parts:
-        if isinstance(part, AssistantText) and part.details:
-            turns = read_details(part.details, sign)
-            for text in _name_records(part.text, turns, records):
-                if text.text:
-                    restored.append(text)
-                else:
-                    textless.append(text)
-            continue
-        if isinstance(part, UserMessage):
-            restored += textless
-            textless = []
-        restored.append(part)
-    return [*restored, *textless], records
-
-
-def _name_records(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> Iterator[AssistantText]:
-    """Yield the pieces of a text behind their records, which are added.
-
-    A record ends with a message whose text the host shows, or with its response.
-    """
-    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
-    texts = iter(_split_text(content if content.strip() else "", shown_texts))
-    for turn in turns:
-        payload: list[Item] = []
-        for number, (item, shown) in enumerate(turn.items, 1):
-            payload.append(item)
-            if not shown and number < len(turn.items):
-                continue
-            text = next(texts, "") if shown else ""
-            record = _numbered_record(len(records), payload, turn.origin, shown)
-            records[record.ulid] = record
-            yield AssistantText(text, [record.ulid])
-            payload = []
-    for text in texts:
-        yield AssistantText(text)
-
-
-def _numbered_record(
-    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
-) -> Record:
-    """Return a record of a request's own, with its number as the id."""
-    return Record(
-        ulid=f"{number:026d}",
-        model="",
-        created_at=0,
-        payload=tuple(payload),
-        message_id="",
-        origin=origin,
-        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
-    )
-
-
-def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    texts: list[str] = []
-    start = 0
-    for text in shown[:-1]:
-        length = _length(text)
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    rest = content[start:]
-    return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.images
-#
-# Pictures that an answer made, as they are stored and sent back.
-# --------------------------------------------------------------------------------------
-
-
-def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
-    files = event.card.get("files")
-    if not is_image_call(event.item) or not files:
-        return event.item
-    stored: Item = {"type": event.item["type"]}
-    output_format = event.item.get("output_format")
-    if output_format:
-        stored["output_format"] = output_format
-    return {**stored, "stored": files[0]["id"]}
-
-
-def is_stored_image(item: JsonObject) -> bool:
-    """Say whether `item` names a stored picture."""
-    return is_image_call(item) and isinstance(item.get("stored"), str)
-
-
-def stored_image_ids(
-    parts: Iterable[ChatPart], records: Mapping[str, Record]
-) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
-    file_ids: dict[str, list[str]] = {}
-    for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
-    if not file_ids:  # the texts need not be searched
-        return []
-    ulids: set[str] = set()
-    for part in parts:
-        if isinstance(part, AssistantText):
-            ulids.update(part.ulids)
-            ulids.update(piece.ulid for piece in split_at_markers(part.text))
-    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
-
-
-def restore_images(
-    records: Mapping[str, Record], pictures: Mapping[str, str]
-) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
-    return {
-        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
-        for ulid, record in records.items()
-    }
-
-
-def _fill_images(
-    payload: Iterable[Item], pictures: Mapping[str, str]
-) -> Iterator[Item]:
-    for item in payload:
-        if not is_stored_image(item):
-            yield item
-        elif item["stored"] in pictures:
-            yield {**item, "result": pictures[item["stored"]]}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.recorder
-#
-# Decides what of a run is recorded, and where its marker stands.
-#
-# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-# of a message) wait until text follows. Then one record holds them, and its marker stands
-# at the beginning of that text, or behind commentary, which the record holds whole.
-# Reasoning that nothing followed is not stored, because the API would refuse it alone.
-#
-# In a chat without a row each finished response is put into the host's
-# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
-# "Reasoning details").
-# --------------------------------------------------------------------------------------
-
-
-Carrier = Literal["markers", "output", "details"]
-
-
-class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
-
-    model: str
-    message_id: str
-    origin: Origin
-    keeps_reasoning: bool
-    cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
-    carrier: Carrier = "markers"
-    sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
-
-
-class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
-
-    record: Record
-    output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
-
-
-class Recorder:
-    """Collects what is recorded of one message during its run."""
-
-    def __init__(
-        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
-    ) -> None:
-        """Take what gives a new record its id and time."""
-        self._scope = scope
-        self._new_record = new_record
-        self._pending: list[tuple[int, Item]] = []
-        self._messages: dict[int, Item] = {}
-        self._records: dict[int, Record] = {}
-        self._after_message = False
-        self._commentary: set[int] = set()
-        self._last_commentary: tuple[ItemDone, Record] | None = None
-        self._turn: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
-        if isinstance(event, TextDelta) and event.output_index not in self._messages:
-            return [event]
-        if self._scope.carrier == "details":
-            return [*self._collect_turn(event), event]
-        return [*self._collect(event), event]
-
-    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the records of an event, with their markers.
-
-        The record of a message comes with its first delta, and again, changed, with its
-        end if only the end shows what has to be stored. The record of commentary comes
-        with its end.
-        """
-        match event:
-            case ItemAdded() if is_commentary(event.item):
-                self._commentary.add(event.output_index)
-            case ItemAdded() if item_type(event.item) == "message":
-                self._messages[event.output_index] = event.item
-            case TextDelta() if event.output_index in self._messages:
-                item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item, event.kind)
-            case ItemDone() if event.output_index in self._commentary:
-                yield from self._add_commentary(event)
-            case ItemDone() if item_type(event.item) == "message":
-                self._messages.pop(event.output_index, None)
-                self._after_message = True
-                yield from self._amend(event)
-            case ItemDone():
-                self._wait(event.output_index, stored_item(event))
-            case RunDone():
-                yield from self._close(event)
-
-    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
-        """Yield the details of a response at its end."""
-        if isinstance(event, ItemDone):
-            self._turn[event.output_index] = (stored_item(event), event.shown)
-        elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = self._take_turn()
-            name, _ = self._new_record()
-            origin, sign = self._scope.origin, self._scope.sign
-            yield TurnDetails(write_details(name, pairs, origin, {}, sign))
-
-    def _take_turn(self) -> list[tuple[Item, str]]:
-        """Return the items of the response that has ended, each with its shown text.
-
-        Of commentary the host returns only the text of the closing one.
-        """
-        turn = [self._turn[index] for index in sorted(self._turn)]
-        self._turn = {}
-        closing = closing_commentary([item for item, _ in turn])
-        pairs: list[tuple[Item, str]] = []
-        for item, shown in turn:
-            is_returned = not is_commentary(item) or item == closing
-            pairs.append((item, shown if is_returned else ""))
-        return pairs
-
-    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
-        """Yield the records of the end: final commentary, and items without a text.
-
-        The chat shows the text of final commentary as the answer.
-        """
-        if self._last_commentary:
-            ended, record = self._last_commentary
-            if ended.item == closing_commentary(event.output):
-                shown = text_digest(ended.shown)
-                yield NewRecord(record._replace(shown=shown), None)
-        self._drop_trailing_reasoning()
-        if self._pending:
-            yield from self._with_marker(self._take_record(), None)
-
-    def _drop_trailing_reasoning(self) -> None:
-        """Drop reasoning that nothing followed: the API would refuse it alone."""
-        while self._pending:
-            _, last = self._pending[-1]
-            if not is_reasoning(last):
-                return
-            self._pending.pop()
-
-    def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order.
-
-        The chat returns what a remote server said: its card has it.
-        """
-        if not self._is_kept(item):
-            return
-        for replayed in replay_items(item):
-            if not is_call_output(replayed):
-                insort(self._pending, (index, replayed), key=itemgetter(0))
-
-    def _is_kept(self, item: Item) -> bool:
-        """Say whether an item is recorded, which the chat does not show as it is."""
-        if is_call(item):
-            return item.get("status") != "incomplete"
-        is_update = item_type(item) == CONFIGURATION
-        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
-            return self._scope.keeps_reasoning
-        return is_kept_hosted(item) or is_stored_image(item)
-
-    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
-        """Yield the record of a message that begins, if it needs one.
-
-        Without a phase the text itself is all there is to know of the message.
-        """
-        has_phase = bool(item.get("phase"))
-        is_marked = self._scope.cites or has_phase or self._after_message
-        if not self._pending and not is_marked and kind != "refusal":
-            return
-        if self._pending and not has_phase:
-            record = self._take_record()
-        else:
-            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-            record = self._take_record(unshown)
-        self._records[index] = record
-        yield from self._with_marker(record, index)
-
-    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written.
-
-        The host strips texts. A marker would have to stand in front of this one.
-        """
-        record = self._records.pop(ended.output_index, None)
-        text = message_text(ended.item)
-        if record is None:
-            host_strips = text != text.strip()
-            can_record = self._scope.carrier == "output" and not self._pending
-            if not host_strips or not can_record:
-                return
-            record = self._take_record()
-        amended = _with_ended_message(record, ended, text)
-        if amended != record:
-            yield NewRecord(amended, ended.output_index)
-
-    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of commentary, whose text the host does not return."""
-        if message_text(ended.item).strip():
-            self._after_message = True
-            record = self._take_record(_stored_message(ended.item))
-            self._last_commentary = (ended, record)
-            yield from self._with_marker(record, ended.output_index)
-
-    def _with_marker(
-        self, record: Record, index: int | None
-    ) -> Iterator[_RecorderEvent]:
-        yield NewRecord(record, index)
-        if self._scope.carrier == "markers":
-            yield Marker(format_marker(record.kind, record.ulid))
-
-    def _take_record(self, message: Item | None = None) -> Record:
-        """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_record()
-        payload = [item for _, item in self._pending]
-        if message is not None:
-            payload.append(message)
-        self._pending = []
-        return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
-            payload=tuple(payload),
-            message_id=self._scope.message_id,
-            origin=self._scope.origin,
-        )
-
-
-def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
-    """Return the record of a message as its end shows it; `text` is the model's.
-
-    A message that is all text needs no item of its own behind others.
-    """
-    before = [item for item in record.payload if item_type(item) != "message"]
-    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
-    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
-    payload = before if before and is_plain else [*before, kept]
-    shown = "" if ended.shown == text else text_digest(ended.shown)
-    return record._replace(payload=tuple(payload), shown=shown)
-
-
-def _stored_message(item: Item) -> Item:
-    """Return a message as it is stored; its short form has no type."""
-    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -14555,16 +13974,14 @@ GONE_FILE = (
     "send it again."
 )
 _UNKNOWN_PICTURE = (
-    "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
-    "does not move: convert it and send it again."
+    "{} is in a format that the model cannot read. It reads PNG, JPEG, WEBP, and GIF "
+    "without animation: convert it and send it again."
 )
 _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = (
-    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
-)
+_DRAWING = "The model reads {} as text and cannot see the image. Attach a PNG instead."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -14573,7 +13990,7 @@ _LONGEST_URL = 66_000_000
 _MAX_PICTURES = 1500
 _MAX_INPUT_CHARACTERS = 512_000_000
 _TOO_MUCH = (
-    f"[A picture or file is left out: one request takes {_MAX_PICTURES} pictures and "
+    f"[An image or file is left out: one request takes {_MAX_PICTURES} images and "
     f"{_MAX_INPUT_CHARACTERS // 1_000_000} MB.]"
 )
 
@@ -14744,12 +14161,12 @@ def _with_readable_images(
 
     The host puts the attached pictures into a message in their order, without names.
     """
-    count = sum(bool(part.get("image_url")) for part in message.content)
-    if not count:
+    images = [part for part in message.content if part.get("image_url")]
+    if not images:
         return message
     names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != count:
-        names = [""] * count
+    if len(names) != len(images):
+        names = ["" for _ in images]
     remaining = iter(names)
     parts: list[Item] = []
     for part in message.content:
@@ -14771,13 +14188,13 @@ def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
         readable = _readable_url(url)
         problem = _UNKNOWN_PICTURE if is_held else GONE_FILE
     if not readable:
-        return problem.format(name or "A picture")
+        return problem.format(name or "An image")
     return {**part, "image_url": readable}
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
-UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
+UNREADABLE_IMAGE = "[An image is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
@@ -14843,7 +14260,7 @@ def _assign_images(
     """Return the outputs with the pictures; the last gets all if the counts differ."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
+        shares = [0 for _ in outputs]
         shares[-1] = len(urls)
     remaining = iter(urls)
     assigned: list[ChatPart] = []
@@ -14864,6 +14281,82 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
                 kinds = [item_type(part) for part in content_parts(item.get("output"))]
                 counts[str(call_id)] = kinds.count("input_image")
     return counts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directive_words
+#
+# What Open WebUI's page says for two wishes, in each of its languages.
+#
+# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# --------------------------------------------------------------------------------------
+
+
+DETAILED = """
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
+"""
+
+CONCISE = """
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
+"""
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.directives
+#
+# The wishes "Add Details" and "More Concise" for a new version of an answer.
+#
+# The page sends the words of its own language as a last user message, behind the old
+# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+# "Around the user's message"). If the model has a verbosity, that is set instead. The
+# request then ends with the question and begins like the request of the old answer, so
+# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+# because the new one replaces it. A wish in a person's own words is left to the model.
+# --------------------------------------------------------------------------------------
+
+
+def words_digest(words: str) -> str:
+    """Return the key of the table for words of the page."""
+    return hex_digest(words.strip())[:6]
+
+
+def take_directive(
+    parts: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
+    """Return the chat up to its question, and the requested verbosity.
+
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish, as hosts do from 0.12 on.
+    """
+    users = user_messages(parts)
+    if len(users) < 2:
+        return list(parts), ""
+    question, wish = list(users)[-2:]
+    verbosity = _requested_verbosity(users[wish])
+    is_announced = is_guided or wish == question + 1
+    if not (verbosity and is_announced):
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+
+
+def _requested_verbosity(message: UserMessage) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
+    digest = words_digest(message_text(message.item))
+    if digest in DETAILED.split():
+        return "high"
+    if digest in CONCISE.split():
+        return "low"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -15189,79 +14682,794 @@ def _read_context(wire: Any) -> SentContext:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.input.directive_words
+# owui_chat.storage.details_carrier
 #
-# What Open WebUI's page says for two wishes, in each of its languages.
+# Records carried by the `reasoning_details` of reasoning items.
 #
-# Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
+# The host stores the details of a reasoning item and returns them with later requests for
+# the same model, but without their places in the message (docs/reference/open-webui.md,
+# "Reasoning details"). So each entry names its response and its place there:
+#
+#     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
+#     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
+#     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
+#
+# The `signature` of a response's first entry holds for them all, because clients can send
+# entries of their own; earlier writers signed each entry. Of others only what cannot harm
+# is read (`storage.records`).
+#
+# A message is stored without its text if the shown text is the same. Texts get the names
+# of their records, so that the history is built in one way for all carriers.
 # --------------------------------------------------------------------------------------
 
 
-DETAILED = """
-03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
-29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
-5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
-830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
-aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
-eed41b f6374c f87c63 fa34f8
-"""
-
-CONCISE = """
-0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
-36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
-63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
-891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
-b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
-f7c9fe fd7fb4
-"""
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
 
 
-# --------------------------------------------------------------------------------------
-# owui_chat.input.directives
-#
-# The wishes "Add Details" and "More Concise" for a new version of an answer.
-#
-# The page sends the words of its own language as a last user message, behind the old
-# answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
-# "Around the user's message"). If the model has a verbosity, that is set instead. The
-# request then ends with the question and begins like the request of the old answer, so
-# the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-# because the new one replaces it. A wish in a person's own words is left to the model.
-# --------------------------------------------------------------------------------------
+class DetailTurn(NamedTuple):
+    """A response as it came back, with its notes."""
+
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
+    origin: Origin
+    notes: Mapping[str, Any]
 
 
-def words_digest(words: str) -> str:
-    """Return the key of the table for words of the page."""
-    return hex_digest(words.strip())[:6]
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    """Return the entries of a response from its items and the text shown for each.
 
-
-def take_directive(
-    parts: Sequence[ChatPart], *, is_guided: bool
-) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity.
-
-    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish, as hosts do from 0.12 on.
+    `name` distinguishes the response from all others. Plain reasoning is not kept beyond
+    its run.
     """
-    users = user_messages(parts)
-    if len(users) < 2:
-        return list(parts), ""
-    question, wish = list(users)[-2:]
-    verbosity = _requested_verbosity(users[wish])
-    is_announced = is_guided or wish == question + 1
-    if not (verbosity and is_announced):
-        return list(parts), ""
-    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def _requested_verbosity(message: UserMessage) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    if digest in CONCISE.split():
-        return "low"
-    return ""
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    """Return the responses in the details of a message of the host, in order."""
+    turns: dict[str, list[Item]] = {}
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    read = [_read_turn(turn, sign) for turn in turns.values()]
+    return [turn for turn in read if turn is not None]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    """Return the entry of an item; a message in its short form has no type."""
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    kept = omit_shown_text(typed, shown)
+    has_text = kept is typed
+    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
+
+
+def _is_entry(entry: Item) -> bool:
+    """Say whether an entry is a complete entry of ours."""
+    if entry.get("format") != _FORMAT or not isinstance(entry.get("turn"), str):
+        return False
+    kind = entry.get("type")
+    if kind == _TURN:
+        return True
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    return is_whole and "type" in as_mapping(entry.get("item"))
+
+
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    """Return the response of some entries, which have one name; None for nothing."""
+    head = entries[0]
+    carried = entries[1:]
+    if is_signed(head, sign, carried):
+        items = [_carried_item(entry) for entry in carried]
+        return _detail_turn(head, items, head.get("notes"))
+    ours = [entry for entry in entries if _is_entry(entry)]
+    if not ours:
+        return None
+    heads = [entry for entry in ours if entry["type"] == _TURN]
+    head = heads[0] if heads else {}
+    notes = head.get("notes") if is_signed(head, sign) else {}
+    carried = [entry for entry in ours if entry["type"] != _TURN]
+    return _detail_turn(head, _items_of_others(carried, sign), notes)
+
+
+def _detail_turn(
+    head: Item, items: Sequence[tuple[Item, str | int]], notes: object
+) -> DetailTurn:
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(notes))
+
+
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    """Return what is used of entries without a common signature.
+
+    Of an entry of somebody else the place in the shown text is used.
+    """
+    items = [_carried_item(entry) for entry in carried]
+    safe_items = keep_unsigned_safe([item for item, _ in items])
+    used: list[tuple[Item, str | int]] = []
+    for entry, (item, shown), safe in zip(carried, items, safe_items, strict=True):
+        if is_signed(entry, sign):
+            used.append((item, shown))
+        elif safe:
+            used.append((safe, _length(shown) if shown else shown))
+    return used
+
+
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    """Return the item of an entry, and its text or the length of that."""
+    item = entry["item"]
+    shown = entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
+
+
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    """Return a chat whose texts name the records in its details, and those by id.
+
+    Records without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    restored: list[ChatPart] = []
+    textless: list[AssistantText] = []
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for text in _name_records(part.text, turns, records):
+                if text.text:
+                    restored.append(text)
+                else:
+                    textless.append(text)
+            continue
+        if isinstance(part, UserMessage):
+            restored += textless
+            textless = []
+        restored.append(part)
+    return [*restored, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    """Yield the pieces of a text behind their records, which are added.
+
+    A record ends with a message whose text the host shows, or with its response.
+    """
+    shown_texts = [shown for turn in turns for _, shown in turn.items if shown]
+    texts = iter(_split_text(content if content.strip() else "", shown_texts))
+    for turn in turns:
+        payload: list[Item] = []
+        for number, (item, shown) in enumerate(turn.items, 1):
+            payload.append(item)
+            if not shown and number < len(turn.items):
+                continue
+            text = next(texts, "") if shown else ""
+            record = _numbered_record(len(records), payload, turn.origin, shown)
+            records[record.ulid] = record
+            yield AssistantText(text, [record.ulid])
+            payload = []
+    for text in texts:
+        yield AssistantText(text)
+
+
+def _numbered_record(
+    number: int, payload: Sequence[Item], origin: Origin, shown: str | int
+) -> Record:
+    """Return a record of a request's own, with its number as the id."""
+    return Record(
+        ulid=f"{number:026d}",
+        model="",
+        created_at=0,
+        payload=tuple(payload),
+        message_id="",
+        origin=origin,
+        shown=text_digest(shown) if shown and isinstance(shown, str) else "",
+    )
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    """Return the text of each shown message; the host joins them by a line's end.
+
+    If a person changed the text so that the places do not fit, it stays in one piece.
+    """
+    texts: list[str] = []
+    start = 0
+    for text in shown[:-1]:
+        length = _length(text)
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    rest = content[start:]
+    return [*texts, rest] if rest else texts
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.images
+#
+# Pictures that an answer made, as they are stored and sent back.
+# --------------------------------------------------------------------------------------
+
+
+def stored_item(event: ItemDone) -> Item:
+    """Return what is kept of an item: of a stored picture only where it is stored."""
+    files = event.card.get("files")
+    if not is_image_call(event.item) or not files:
+        return event.item
+    stored: Item = {"type": event.item["type"]}
+    output_format = event.item.get("output_format")
+    if output_format:
+        stored["output_format"] = output_format
+    return {**stored, "stored": files[0]["id"]}
+
+
+def is_stored_image(item: JsonObject) -> bool:
+    """Say whether `item` names a stored picture."""
+    return is_image_call(item) and isinstance(item.get("stored"), str)
+
+
+def stored_image_ids(
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
+) -> list[str]:
+    """Return the ids of the stored pictures in the answers of a chat."""
+    file_ids: dict[str, list[str]] = {}
+    for ulid, record in records.items():
+        images = [item for item in record.payload if is_stored_image(item)]
+        if images:
+            file_ids[ulid] = [image["stored"] for image in images]
+    if not file_ids:  # the texts need not be searched
+        return []
+    ulids: set[str] = set()
+    for part in parts:
+        if isinstance(part, AssistantText):
+            ulids.update(part.ulids)
+            ulids.update(piece.ulid for piece in split_at_markers(part.text))
+    return [file_id for ulid in ulids for file_id in file_ids.get(ulid, ())]
+
+
+def restore_images(
+    records: Mapping[str, Record], pictures: Mapping[str, str]
+) -> dict[str, Record]:
+    """Return records with the stored pictures in them, as base64 by id.
+
+    A picture that the user may no longer read is left out.
+    """
+    return {
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
+        for ulid, record in records.items()
+    }
+
+
+def _fill_images(
+    payload: Iterable[Item], pictures: Mapping[str, str]
+) -> Iterator[Item]:
+    for item in payload:
+        if not is_stored_image(item):
+            yield item
+        elif item["stored"] in pictures:
+            yield {**item, "result": pictures[item["stored"]]}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.output_carrier
+#
+# Records carried by the host's own stored output of a message.
+#
+# The history is built in one way for all carriers: here the texts get the markers that
+# the chat does not show.
+# --------------------------------------------------------------------------------------
+
+
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
+
+
+def record_item(ulid: str, value: JsonObject) -> Item:
+    """Return a record as an item of the output; `before` is empty for the end.
+
+    Whoever shows the answer writes the id of the message item that follows into it.
+    """
+    return {
+        "type": _RECORD_TYPE,
+        "id": f"{_RECORD_ID}{ulid}",
+        "before": "",
+        "kept": dict(value),
+    }
+
+
+class _Place(NamedTuple):
+    """A place in an answer."""
+
+    number: int
+    """Of the part."""
+    offset: int
+    """In the text of the part."""
+
+
+def output_values(messages: JsonObject) -> dict[str, Any]:
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
+    return {
+        message_key(_item_id(item)): item.get("kept")
+        for message in messages.values()
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
+    }
+
+
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[object]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers; unread.
+
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
+    """
+    runs: dict[str, list[object]] = {}
+    first_id = ""
+    branch = list(walk_branch(messages, tip))
+    for answer_id, message in reversed(branch):
+        if message.get("role") == "user":
+            first_id = ""
+            continue
+        first_id = first_id or answer_id
+        runs.setdefault(first_id, []).append(message.get("output"))
+    if first_id:
+        runs[first_id].append(value_at(messages, more, "output"))
+    return runs
+
+
+def restore_from_outputs(
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
+) -> list[ChatPart]:
+    """Return a chat whose texts name the records in its `runs`.
+
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
+    """
+    restored: list[ChatPart] = []
+    answer: list[ChatPart] = []
+    run: Sequence[object] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
+
+
+def _merge_output(
+    answer: Sequence[ChatPart], outputs: Sequence[object]
+) -> Iterable[ChatPart]:
+    """Return an answer with the records in the outputs of its run."""
+    run = [item for output in outputs for item in content_parts(output)]
+    records = [item for item in run if item.get("type") == _RECORD_TYPE]
+    if not records:
+        return answer
+    places = _find_places(answer, run)
+    if not places.has_text and not _has_call(answer, run):
+        return answer
+    return _with_records(answer, records, places.by_id)
+
+
+class _Places(NamedTuple):
+    """Where the messages of a run stand in an answer."""
+
+    by_id: Mapping[str, _Place]
+    has_text: bool
+    """Whether the answer has one of the run's texts unchanged."""
+
+
+def _find_places(answer: Sequence[ChatPart], run: Sequence[Item]) -> _Places:
+    """Return the place of each message of a run in an answer.
+
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
+    """
+    outputs = {
+        part.call_id: number
+        for number, part in enumerate(answer)
+        if isinstance(part, ToolMessage)
+    }
+    by_id: dict[str, _Place] = {}
+    has_text = False
+    place: _Place | None = _Place(0, 0)
+    next_number = 0
+    for item in run:
+        if is_call_output(item):
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= next_number:
+                next_number = number + 1
+                place = _Place(next_number, 0)
+        elif place is None:
+            continue
+        elif item.get("type") == COMMENTARY_TYPE:
+            by_id[_item_id(item)] = place
+        elif _host_text(item):
+            start, place = _find_text(answer, place, item)
+            if start:
+                by_id[_item_id(item)] = start
+            if start and place:
+                has_text = True
+    return _Places(by_id, has_text)
+
+
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, item: Item
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
+    text = _host_text(item)
+    number, offset = place
+    whole = _part_text(answer, number)
+    if offset and offset == len(whole):
+        number += 1
+        offset = 0
+        whole = _part_text(answer, number)
+    gap = "\n" if offset else ""
+    if whole.startswith(gap + text, offset):
+        start = offset + len(gap)
+        return _Place(number, start), _Place(number, start + len(text))
+    if item.get("type") == CODE_CARD:
+        return None, place
+    is_first = whole != "" and offset == 0
+    return (_Place(number, 0) if is_first else None), None
+
+
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
+    if not any(isinstance(part, AssistantText) for part in answer):
+        return True
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    calls = [part for part in answer if isinstance(part, ToolCall)]
+    return any(call.call_id in call_ids for call in calls)
+
+
+def _with_records(
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    end = _Place(len(answer), 0)
+    by_number = defaultdict[int, dict[int, list[str]]](dict)
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else end
+        if place:
+            ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+            by_number[place.number].setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in by_number:
+            restored += _cut_at_records(part, by_number[number])
+        else:
+            restored.append(part)
+    if end.number in by_number:
+        restored += _cut_at_records(AssistantText(""), by_number[end.number])
+    return restored
+
+
+def _cut_at_records(
+    part: ChatPart, ulids: Mapping[int, Sequence[str]]
+) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
+    if not isinstance(part, AssistantText):
+        return [AssistantText("", list(ulids.get(0, ()))), part]
+    starts = sorted({0, *ulids})
+    stops = [*starts[1:], None]
+    pieces: list[ChatPart] = []
+    for start, stop in zip(starts, stops, strict=True):
+        named = list(ulids.get(start, ()))
+        if start == 0:
+            named += part.ulids
+        pieces.append(AssistantText(part.text[start:stop].strip(), named))
+    return pieces
+
+
+def _part_text(answer: Sequence[ChatPart], number: int) -> str:
+    """Return the text of a part; empty for another part, and behind the last one."""
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item.get("type") != "message":
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
+
+
+def _item_id(item: Item) -> str:
+    return str(item.get("id") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.recorder
+#
+# Decides what of a run is recorded, and where its marker stands.
+#
+# Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
+# of a message) wait until text follows. Then one record holds them, and its marker stands
+# at the beginning of that text, or behind commentary, which the record holds whole.
+# Reasoning that nothing followed is not stored, because the API would refuse it alone.
+#
+# In a chat without a row each finished response is put into the host's
+# `reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+# "Reasoning details").
+# --------------------------------------------------------------------------------------
+
+
+Carrier = Literal["markers", "output", "details"]
+
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
+
+    model: str
+    message_id: str
+    origin: Origin
+    keeps_reasoning: bool
+    cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
+
+
+class NewRecord(NamedTuple):
+    """A record to write before the next events; it may replace one with the same id."""
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
+
+    def __init__(
+        self, scope: RecordScope, new_record: Callable[[], tuple[str, int]]
+    ) -> None:
+        """Take what gives a new record its id and time."""
+        self._scope = scope
+        self._new_record = new_record
+        self._pending: list[tuple[int, Item]] = []
+        self._messages: dict[int, Item] = {}
+        self._records: dict[int, Record] = {}
+        self._after_message = False
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
+
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return [event]
+        if self._scope.carrier == "details":
+            return [*self._collect_turn(event), event]
+        return [*self._collect(event), event]
+
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the records of an event, with their markers.
+
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
+        """
+        match event:
+            case ItemAdded() if is_commentary(event.item):
+                self._commentary.add(event.output_index)
+            case ItemAdded() if item_type(event.item) == "message":
+                self._messages[event.output_index] = event.item
+            case TextDelta() if event.output_index in self._messages:
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item, event.kind)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
+            case ItemDone() if item_type(event.item) == "message":
+                self._messages.pop(event.output_index, None)
+                self._after_message = True
+                yield from self._amend(event)
+            case ItemDone():
+                self._wait(event.output_index, stored_item(event))
+            case RunDone():
+                yield from self._close(event)
+
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
+        """Yield the details of a response at its end."""
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = self._take_turn()
+            name, _ = self._new_record()
+            details = write_details(
+                name, pairs, self._scope.origin, {}, self._scope.sign
+            )
+            yield TurnDetails(details)
+
+    def _take_turn(self) -> list[tuple[Item, str]]:
+        """Return the items of the response that has ended, each with its shown text.
+
+        Of commentary the host returns only the text of the closing one.
+        """
+        turn = [self._turn[index] for index in sorted(self._turn)]
+        self._turn = {}
+        closing = closing_commentary([item for item, _ in turn])
+        pairs: list[tuple[Item, str]] = []
+        for item, shown in turn:
+            is_returned = not is_commentary(item) or item == closing
+            pairs.append((item, shown if is_returned else ""))
+        return pairs
+
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
+        """
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
+        self._drop_trailing_reasoning()
+        if self._pending:
+            yield from self._with_marker(self._take_record(), None)
+
+    def _drop_trailing_reasoning(self) -> None:
+        """Drop reasoning that nothing followed: the API would refuse it alone."""
+        while self._pending:
+            _, last = self._pending[-1]
+            if not is_reasoning(last):
+                return
+            self._pending.pop()
+
+    def _wait(self, index: int, item: Item) -> None:
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
+        if not self._is_kept(item):
+            return
+        for replayed in replay_items(item):
+            if not is_call_output(replayed):
+                insort(self._pending, (index, replayed), key=itemgetter(0))
+
+    def _is_kept(self, item: Item) -> bool:
+        """Say whether an item is recorded, which the chat does not show as it is."""
+        if is_call(item):
+            return item.get("status") != "incomplete"
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
+            return self._scope.keeps_reasoning
+        return is_kept_hosted(item) or is_stored_image(item)
+
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
+        has_phase = bool(item.get("phase"))
+        is_marked = self._scope.cites or has_phase or self._after_message
+        if not self._pending and not is_marked and kind != "refusal":
+            return
+        if self._pending and not has_phase:
+            record = self._take_record()
+        else:
+            unshown = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            record = self._take_record(unshown)
+        self._records[index] = record
+        yield from self._with_marker(record, index)
+
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
+        record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
+        if record is None:
+            host_strips = text != text.strip()
+            can_record = self._scope.carrier == "output" and not self._pending
+            if not host_strips or not can_record:
+                return
+            record = self._take_record()
+        amended = _with_ended_message(record, ended, text)
+        if amended != record:
+            yield NewRecord(amended, ended.output_index)
+
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._take_record(_stored_message(ended.item))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[_RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
+
+    def _take_record(self, message: Item | None = None) -> Record:
+        """Return a record of what is pending, and of a message if there is one."""
+        ulid, created_at = self._new_record()
+        payload = [item for _, item in self._pending]
+        if message is not None:
+            payload.append(message)
+        self._pending = []
+        return Record(
+            ulid=ulid,
+            model=self._scope.model,
+            created_at=created_at,
+            payload=tuple(payload),
+            message_id=self._scope.message_id,
+            origin=self._scope.origin,
+        )
+
+
+def _with_ended_message(record: Record, ended: ItemDone, text: str) -> Record:
+    """Return the record of a message as its end shows it; `text` is the model's.
+
+    A message that is all text needs no item of its own behind others.
+    """
+    before = [item for item in record.payload if item_type(item) != "message"]
+    kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+    is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+    payload = before if before and is_plain else [*before, kept]
+    shown = "" if ended.shown == text else text_digest(ended.shown)
+    return record._replace(payload=tuple(payload), shown=shown)
+
+
+def _stored_message(item: Item) -> Item:
+    """Return a message as it is stored; its short form has no type."""
+    return {**strip_for_replay(item), "type": "message"}
 
 
 # --------------------------------------------------------------------------------------
@@ -15352,110 +15560,7 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.administration
-#
-# What the pipe asks of the filter for administrators.
-#
-# The filter is a file of its own (`owui_administration`), so neither imports the other: a
-# test holds the two to these protocols. Only plain data goes between them, and events of
-# the pipe, which the filter hands back unread.
-# --------------------------------------------------------------------------------------
-
-
-DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
-"""Returns what an event is, in words that the filter knows (`event_words`)."""
-
-
-class UsageAllowance(Protocol):
-    """What the user of a call may use."""
-
-    def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request is not sent, or nothing.
-
-        `model` is the API's name, with `-pro` for the mode.
-        """
-
-    def forbidden_tools(self) -> Sequence[str]:
-        """Return the types of OpenAI's tools that are not offered."""
-
-    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing."""
-
-    def notices(self) -> Sequence[str]:
-        """Return the lines that stand above an answer."""
-
-    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
-
-
-class EndpointQueue(Protocol):
-    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
-
-    @property
-    def problem(self) -> str:
-        """Why nothing can be sent, or nothing; then there is no entry."""
-
-    def valves(self) -> Mapping[str, str]:
-        """Return what replaces valves of the pipe."""
-
-    def return_to(self, host: str, owner: str) -> bool:
-        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
-
-    def lost_reasoning_notice(self, host: str, owner: str) -> str:
-        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
-
-    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
-        """Choose the next entry after a failure; return what to say, or nothing."""
-
-
-class CallAccount(Protocol):
-    """What decides about one call of the pipe, and takes what it used."""
-
-    @property
-    def limits(self) -> UsageAllowance:
-        """What its user may use."""
-
-    @property
-    def endpoints(self) -> EndpointQueue | None:
-        """Where it is answered; None where the valves of the pipe say that."""
-
-    def count_responses(
-        self, model: str, counts: tuple[int, int, int, int], cost: float | None
-    ) -> str:
-        """Count responses; return why the run ends, or nothing.
-
-        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
-        is in US dollars, None if it is unknown.
-        """
-
-    def observe_run(
-        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
-    ) -> RunEvents:
-        """Return the events of a run, measured if the host exports that."""
-
-    def observe_tool(
-        self,
-        name: str,
-        work: Coroutine[Any, Any, ToolResult],
-        has_failed: Callable[[ToolResult], bool],
-    ) -> Coroutine[Any, Any, ToolResult]:
-        """Return the result of a tool, measured if the host exports that."""
-
-    def entra_token(
-        self, base_url: str, scope: str
-    ) -> Coroutine[Any, Any, tuple[str, str]]:
-        """Return a token of Microsoft Entra ID, or else what is wrong."""
-
-
-class Administration(Protocol):
-    """The filter, while it is active."""
-
-    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
-        """Return what decides about one call; `facts` are `PipeCall.facts`."""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.expert
+# owui_manifold.call.expert
 #
 # The keys of EXPERT_JSON and of WEB_SEARCH_OPTIONS, with their ranges and defaults.
 #
@@ -15476,36 +15581,37 @@ class ExpertSettings(TimeoutSettings):
         default=2,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     max_retry_wait_seconds: float = Field(
         default=60,
         ge=0,
-        description="Longest wait that a server may ask for before a retry. If it asks "
+        description="Longest wait before a retry that a server may ask for. If it asks "
         "for more, the error is shown.",
     )
     flex_falls_back: bool = Field(
         default=False,
-        description="Answer at the standard tier, at twice the price, where the `flex` "
+        description="Answer at the standard tier, at twice the price, if the `flex` "
         "tier has no capacity. Off: the answer ends with a message.",
     )
     caller_may_set: str = Field(
         default="",
-        description="What requests may set that is the administrator's, separated by "
-        "commas: parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
-        "`admin:service_tier` for administrators alone (docs/parameters.md).",
+        description="What requests may set although it is reserved for administrators, "
+        "separated by commas: parameters, types of OpenAI's tools, fields "
+        "(`mcp.server_url`); `admin:service_tier` opens a name for administrators' "
+        "requests only (docs/parameters.md).",
     )
     user_keys_get: Literal["nothing", "headers", "all"] = Field(
         default="nothing",
-        description="What goes out with a user's own key: `headers` sends "
+        description="What is sent along with a user's own key: `headers` sends "
         "EXTRA_HEADERS, `all` also the remote MCP servers, with their tokens, and the "
         "vector stores.",
     )
     fetch_models: bool = Field(
         default=True,
         description="Ask the server which models it offers: for `auto` in MODEL_ID, "
-        "and for notices of models that end.",
+        "and for notices about models that will be shut down.",
     )
     stable_instructions: Literal["auto", "on", "off"] = Field(
         default="auto",
@@ -15515,7 +15621,7 @@ class ExpertSettings(TimeoutSettings):
     )
     strict_tool_calling: bool = Field(
         default=False,
-        description="Have OpenAI enforce the schemas of tools where they are simple.",
+        description="Have OpenAI enforce the schemas of tools that are simple enough.",
     )
     prompt_cache_diagnostics: bool = Field(
         default=False,
@@ -15546,7 +15652,8 @@ class WebSearchOptions(BaseModel):
 
     search_context_size: Literal["low", "medium", "high"] = Field(
         default="medium",
-        description="How much of the pages found the model reads; more costs more.",
+        description="How much of the pages found the model reads; more is more "
+        "expensive.",
     )
     user_location: str | dict[str, str] = Field(
         default="",
@@ -15556,27 +15663,27 @@ class WebSearchOptions(BaseModel):
     allowed_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="The only domains to search, with their subdomains; 100 at most.",
+        description="The only domains to search, with their subdomains; at most 100.",
     )
     blocked_domains: tuple[str, ...] = Field(
         default=(),
         max_length=100,
-        description="Domains to leave out; 100 at most. Pages of them were seen in "
-        "results all the same.",
+        description="Domains to exclude; at most 100. Results have contained their "
+        "pages nevertheless.",
     )
     external_web_access: bool = Field(
         default=True,
-        description="Whether pages are read live. Off: from OpenAI's cache alone.",
+        description="Whether pages are read live. Off: only from OpenAI's cache.",
     )
     return_token_budget: Literal["default", "unlimited"] = Field(
         default="default",
         description="How much text a search may return; `unlimited` is for long "
-        "research and costs more.",
+        "research and is more expensive.",
     )
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.log
+# owui_manifold.call.log
 #
 # Lines in the server's log, without secrets; the newest of each run are kept in
 # memory.
@@ -15648,7 +15755,7 @@ def _write(level: str, line: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.valves
+# owui_manifold.call.valves
 #
 # What an administrator can set, and what a user can.
 # --------------------------------------------------------------------------------------
@@ -15705,18 +15812,18 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False, "Let the model draw pictures; each is billed and stored."
+        False, "Let the model generate images; each is billed and stored."
     )
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
     )
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and usage: tokens and web "
-        "searches only.",
+        "Show the cost of an answer in its last status line and in its usage: tokens "
+        "and web searches only.",
     )
 
     # Key and server
@@ -15735,7 +15842,7 @@ class Valves(BaseModel):
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for tasks. "
-        "Administrators can always use the key of this pipe.",
+        "Administrators can always use this pipe's key.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
@@ -15749,31 +15856,32 @@ class Valves(BaseModel):
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. If empty, HTTPS_PROXY "
-        "and NO_PROXY of the environment are used.",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
         secret=True,
     )
     CA_BUNDLE: str = _valve(
         "",
-        "Path of a file of certificates to trust. If empty, those of the system are "
+        "Path of a file with the certificates to trust. If empty, the system's are "
         "used.",
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the server's certificate. Turn it off for tests only: others on the "
+        "Check the server's certificate. Turn this off for tests only: others on the "
         "network can then read the key.",
     )
 
     # Models
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        'Corrections to what the pipe knows about models: `{"my-deployment": {"like": '
         '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles and other tasks, at its lowest effort. If empty, or "
-        "unchanged at another server than OpenAI's, the chat's own model is used.",
+        "Model for titles and other tasks, at its lowest effort. If it is empty, or "
+        "still the default at a server other than OpenAI's, the chat's own model is "
+        "used.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
@@ -15783,15 +15891,18 @@ class Valves(BaseModel):
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
-        "to 6 times, if model and project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) twice, `ultrafast` 3 "
+        "to 6 times as much, if the model and the project have them.",
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, with reasoning. 0: the model's own limit.", ge=0
+        0,
+        "Token limit of one answer, including reasoning. 0: the model's own limit.",
+        ge=0,
     )
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers. Turn it off for servers or organizations that may not stream.",
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
@@ -15801,7 +15912,8 @@ class Valves(BaseModel):
 
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = _valve(
-        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
+        True,
+        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
     )
     WEB_SEARCH_OPTIONS: str = _valve(
         "",
@@ -15816,17 +15928,18 @@ class Valves(BaseModel):
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
-        "How closely the model looks at attached pictures, unless the request says it. "
-        "`low` costs less.",
+        "How closely the model looks at attached images, unless the request says "
+        "otherwise. `low` costs less.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Up to two vector stores: `vs_1, vs_2`."
+        "",
+        "Up to two vector stores for OpenAI's file search: `vs_1, vs_2`.",
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Attached files that the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's File Context, or Open WebUI sends their "
-        "text again.",
+        "Attached files that are sent to the model whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI also sends "
+        "their text.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -15841,37 +15954,46 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies to a tool's "
-        "name in the chat and to its own, without a server's id.",
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
     )
     TOOL_TIMEOUTS: str = _valve(
         "default: 120",
         "Time limits of tool calls in seconds, excluding time waiting for approval, by "
         "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
-        "times the default. Open WebUI's sub-agents and pictures have one hour.",
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        ge=1000,
     )
     PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls before the model has to answer.", ge=1
+        10,
+        "Maximum number of rounds of tool calls before the model has to answer.",
+        ge=1,
     )
-    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
+    MAX_TOOL_CALLS: int = _valve(
+        100, "Maximum number of tool calls in one answer.", ge=1
+    )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Change Function Calling of models from Legacy to Native."
+        False,
+        "Switch models whose Function Calling is set to Legacy to Native.",
     )
 
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; otherwise choose "
-        "`disabled`.",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
-        "or in the whole conversation (stored in the chat).",
+        "How long the model gets its encrypted reasoning back: not at all, within one "
+        "answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -15881,19 +16003,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under keys of its own, with lines that copies of "
-        "answers show. Both are read.",
+        "each answer, `markers` under the pipe's own keys, with lines in the text that "
+        "copies of answers contain. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text that protects hidden chat data. After a change, older "
-        "chats are read only in part. If empty, the server's WEBUI_SECRET_KEY is used.",
+        "A long random text that protects hidden chat data. If you change it, older "
+        "chats can be read only in part. If empty, the server's WEBUI_SECRET_KEY is "
+        "used.",
         secret=True,
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "or `off`, as OpenAI decides. Only a hash is sent.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -15902,19 +16025,20 @@ class Valves(BaseModel):
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat whose input has more tokens. 0: never. Not "
-        "available at Azure.",
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
         ge=0,
     )
 
     # Log and the rest
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO", "Lowest level in the server's log, which holds no key or chat text."
+        "INFO",
+        "Lowest level in the server's log, which contains no key and no chat text.",
     )
     EXPERT_JSON: str = _valve(
         "",
-        "A JSON object of settings that hardly any server needs, such as timeouts, "
-        "retries and the audit log (docs/settings.md lists them): "
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        "audit log (docs/settings.md lists them): "
         '`{"max_retries": 3}`.',
     )
 
@@ -15948,8 +16072,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that "
-        "it lacks is not sent.",
+        "How long a model thinks. `max` is the highest effort that it has; any other "
+        "effort that it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -15958,7 +16082,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model generate images.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
@@ -15966,8 +16090,8 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the server's log says about your chats: more than the administrator "
-        "chose, never less.",
+        "Log level of your chats; it can be more detailed than the administrator's, "
+        "never less.",
     )
     API_KEY: str = _valve(
         "",
@@ -15980,14 +16104,55 @@ class UserValves(BaseModel):
     )
 
 
+class ToolSetting(NamedTuple):
+    """What offers a kind of OpenAI's tools."""
+
+    valve: str
+    """The administrator's: a switch, or what the tool works with."""
+    user_valve: str = ""
+    """The user's own switch; empty if there is none."""
+    replaced: tuple[str, ...] = ()
+    """Open WebUI's own tools for the same purpose."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether the administrator's valve says nothing but on or off."""
+        return bool(self.user_valve)
+
+
+TOOL_SETTINGS: Mapping[str, ToolSetting] = {
+    "web_search": ToolSetting(
+        "ENABLE_WEB_SEARCH", "WEB_SEARCH", ("search_web", "fetch_url")
+    ),
+    "file_search": ToolSetting("FILE_SEARCH_VECTOR_STORES"),
+    "mcp": ToolSetting("REMOTE_MCP_SERVERS_JSON"),
+    "code_interpreter": ToolSetting(
+        "ENABLE_CODE_INTERPRETER", "CODE_INTERPRETER", ("execute_code",)
+    ),
+    "image_generation": ToolSetting(
+        "ENABLE_IMAGE_GENERATION",
+        "IMAGE_GENERATION",
+        ("generate_image", "edit_image"),
+    ),
+}
+"""By the kinds of tools that are offered (openai_responses/tool_kinds.py)."""
+
+TOOL_SWITCHES: Mapping[str, str] = {
+    kind: setting.user_valve
+    for kind, setting in TOOL_SETTINGS.items()
+    if setting.is_switch
+}
+"""The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""
+
+
 # --------------------------------------------------------------------------------------
-# owui_manifold.config
+# owui_manifold.call.config
 #
 # What the valves come to for one call: they are read once, into a `Config`.
 #
 # The switches of the composer come from the companion filter, in
-# `__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
-# (true), `thinking` (an effort).
+# `__metadata__["openai_responses"]`: `version`, kinds of tools like `web_search` (true),
+# `thinking` (an effort).
 # --------------------------------------------------------------------------------------
 
 
@@ -16022,11 +16187,10 @@ class Config(NamedTuple):
     summary: str
     verbosity: str | None
     service_tier: str
-    web_search: bool
+    tool_kinds: frozenset[str]
+    """The kinds of OpenAI's tools to offer."""
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
-    code_interpreter: bool
-    image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
@@ -16066,7 +16230,7 @@ def read_config(
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    tool_kinds = _offered_kinds(own, allowed, is_mapped)
     return Config(
         valves=allowed,
         expert=expert,
@@ -16083,10 +16247,8 @@ def read_config(
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_choice(own.VERBOSITY, None),
         service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=searches,
-        replaces_search=searches and is_mapped,
-        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        tool_kinds=tool_kinds,
+        replaces_search=is_mapped and "web_search" in tool_kinds,
         shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
@@ -16117,6 +16279,23 @@ def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRe
         return error
 
 
+def _offered_kinds(own: UserValves, valves: Valves, is_mapped: bool) -> frozenset[str]:
+    """Return the kinds of OpenAI's tools that valves and user want.
+
+    `is_mapped` says that the page's own switch for searches means OpenAI's.
+    """
+    offered = set[str]()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(getattr(valves, setting.valve))
+        if kind == "web_search":
+            is_on = is_on or is_mapped
+        if setting.is_switch:
+            is_on = _choice(getattr(own, setting.user_valve), is_on)
+        if is_on:
+            offered.add(kind)
+    return frozenset(offered)
+
+
 def _choice(own: str, default: Any) -> Any:
     """Return what a user chose, or the default for `inherit`."""
     return {"inherit": default, "on": True, "off": False}.get(own, own)
@@ -16124,7 +16303,6 @@ def _choice(own: str, default: Any) -> Any:
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
-_SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
     "The switches of the composer do nothing: they are of another version than this "
@@ -16135,9 +16313,7 @@ _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
     "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
+    **TOOL_SWITCHES,
     "service_tier": "SERVICE_TIER",
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
@@ -16151,7 +16327,7 @@ def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
         return user, ""
     if given.get("version") != _FILTER_VERSION:
         return user, _OTHER_FILTER_VERSION
-    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    changed = {valve: "on" for kind, valve in TOOL_SWITCHES.items() if given.get(kind)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
     return user.model_copy(update=changed), ""
@@ -16291,7 +16467,130 @@ def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.threads
+# owui_manifold.host.administration
+#
+# What the pipe asks of the filter for administrators.
+#
+# The filter is a file of its own (`owui_administration`), so neither imports the other: a
+# test holds the two to these protocols. Only plain data goes between them, and events of
+# the pipe, which the filter hands back unread.
+# --------------------------------------------------------------------------------------
+
+
+DescribeEvent = Callable[[RunEvent], tuple[str | None, ...]]
+"""Returns what an event is, in words that the filter knows (`event_words`)."""
+
+
+class UsageAllowance(Protocol):
+    """What the user of a call may use."""
+
+    def refusal(self, model: str, has_price: bool) -> str:
+        """Return why the request is not sent, or nothing.
+
+        `model` is the API's name, with `-pro` for the mode.
+        """
+
+    def forbidden_tools(self) -> Sequence[str]:
+        """Return the types of OpenAI's tools that are not offered."""
+
+    def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        """Return the effort to send instead of one that is not allowed, or nothing."""
+
+    def notices(self) -> Sequence[str]:
+        """Return the lines that stand above an answer."""
+
+    def usage_answer(self, text: str) -> AsyncGenerator[str, None] | None:
+        """Return the lines that answer `/usage`; None for other texts."""
+
+
+class EndpointQueue(Protocol):
+    """Where a call is answered: an entry of ENDPOINTS_JSON, and those after it."""
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be sent, or nothing; then there is no entry."""
+
+    def valves(self) -> Mapping[str, str]:
+        """Return what replaces valves of the pipe."""
+
+    def return_to(self, host: str, owner: str) -> bool:
+        """Choose the entry that wrote a chat's reasoning; say whether that changes it."""
+
+    def lost_reasoning_notice(self, host: str, owner: str) -> str:
+        """Return what to say if the entry cannot read a chat's reasoning, or nothing."""
+
+    def mark_failed(self, kind: str, code: str | None, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing."""
+
+
+class CallAccount(Protocol):
+    """What decides about one call of the pipe, and takes what it used."""
+
+    @property
+    def limits(self) -> UsageAllowance:
+        """What its user may use."""
+
+    @property
+    def endpoints(self) -> EndpointQueue | None:
+        """Where it is answered; None where the valves of the pipe say that."""
+
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why the run ends, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. The cost
+        is in US dollars, None if it is unknown.
+        """
+
+    def observe_run(
+        self, events: RunEvents, model: str, address: str, describe: DescribeEvent
+    ) -> RunEvents:
+        """Return the events of a run, measured if the host exports that."""
+
+    def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, ToolResult],
+        has_failed: Callable[[ToolResult], bool],
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """Return the result of a tool, measured if the host exports that."""
+
+    def entra_token(
+        self, base_url: str, scope: str
+    ) -> Coroutine[Any, Any, tuple[str, str]]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+
+
+class Administration(Protocol):
+    """The filter, while it is active."""
+
+    def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
+        """Return what decides about one call; `facts` are `PipeCall.facts`."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.context
+#
+# What Open WebUI passes to a call beside the chat.
+# --------------------------------------------------------------------------------------
+
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class HostContext(NamedTuple):
+    """What the host passes beside the chat."""
+
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: Any
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.threads
 #
 # Threads of each user, for tools that are not coroutines.
 #
@@ -16339,23 +16638,10 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.context
+# owui_manifold.call.context
 #
 # One call of the pipe: who asks, and what the host passes.
 # --------------------------------------------------------------------------------------
-
-
-EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
-
-    tools: Mapping[str, JsonObject]
-    request: Any
-    metadata: JsonObject
-    event_call: EventCall | None
-    event_emitter: Any
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
@@ -16508,7 +16794,7 @@ class PipeCall(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host
+# owui_manifold.host.open_webui
 #
 # The only module that uses `open_webui`.
 #
@@ -16801,7 +17087,231 @@ def _host_name(module: str, name: str) -> Any:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.files
+# owui_manifold.call.callers
+#
+# What a caller may set; the rest is the administrator's (docs/parameters.md).
+#
+# A body holds side by side what a client sent, what a user chose on the page, what
+# filters added and what is stored with the model.
+# --------------------------------------------------------------------------------------
+
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_CLOSED_FIELDS = {name for kind in TOOL_KINDS.values() for name in kind.closed_fields}
+"""Fields that are closed in every tool: the API may get to know one in another kind."""
+
+
+def _tool_words() -> Iterator[str]:
+    """Yield the words that open tools: their types, and fields of these."""
+    for kind in TOOL_KINDS.values():
+        for name in kind.types:
+            yield name
+            for field in kind.closed_fields:
+                yield f"{name}.{field}"
+
+
+_KNOWN_WORDS = {
+    "max_output_tokens",
+    "reasoning.mode",
+    "reasoning.context",
+    *ADMINISTRATORS_KEYS,
+    *_tool_words(),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What `caller_may_set` opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: JsonObject
+    """An administrator's parameters of the model, which hold."""
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller = call.caller
+    words = comma_list(call.config.expert.caller_may_set.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest, {})
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
+    return call._replace(body=body)
+
+
+def opening_error(expert: ExpertSettings) -> str:
+    """Return the message about words of `caller_may_set` that name nothing, if any."""
+    words = map(_opened, comma_list(expert.caller_may_set.lower()))
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
+
+
+def _opened(word: str) -> str:
+    """Return what a word of `caller_may_set` opens."""
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    reasoning = body.get("reasoning")
+    if isinstance(reasoning, Mapping):
+        kept["reasoning"] = _permitted_reasoning(reasoning, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        given = body.get(name)
+        if isinstance(given, list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
+    """Return the reasoning settings that a caller may set."""
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
+    fields = as_mapping(tool)
+    kind = str(fields.get("type", "function"))
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = []
+    for name in _CLOSED_FIELDS:
+        value = fields.get(name)
+        if value and as_mapping(value).keys() != {"type"}:
+            closed.append(f"{kind}.{name}")
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
+    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
+    value = body.get(name)
+    most = may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.models
+#
+# The models that the pipe lists.
+#
+# Every page load lists the models, so the list is answered from memory. The models of a
+# key are fetched in the background; the last result stays until a newer one arrives, also
+# if the server cannot be reached.
+# --------------------------------------------------------------------------------------
+
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long to wait after a failure before the server is asked again."""
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    """What the key of the valves may use, as far as it is known.
+
+    One account is remembered: that of the valves as they were at the last look.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.shutdown_dates: dict[str, str] = {}
+        self._account = ""
+        self._known: dict[str, str] | None = None
+        self._next_request = 0.0
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return what is known now, None for nothing; ask for newer if it is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._known = None
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        with suppress(ResponsesError):  # what was known stays
+            models = await fetch_models(endpoint, connections)
+            if endpoint.account() != self._account:  # the valves were changed meanwhile
+                return
+            self._known = models
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(models)
+            self._next_request = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
+    administrator wrote stays, whatever the server says: it fails at use.
+    """
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed = comma_list(valves.MODEL_ID)
+    names = list[str]()
+    today = utc_today().isoformat()
+    usable = None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        fetches = read_expert_settings(valves).fetch_models
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.files
 #
 # Files of Open WebUI, read for the model and stored for the page.
 #
@@ -16954,7 +17464,268 @@ async def load_stored_images(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.host_tools
+# owui_manifold.prepare.hosted_tools
+#
+# The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# --------------------------------------------------------------------------------------
+
+
+_PLACE_NAMES = ("city", "region", "country", "timezone")
+_COUNTRY_CODE = 2
+"""Letters of a country's code (ISO 3166-1)."""
+_MAX_STORES = 2
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
+
+
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
+
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
+    """
+    usable = [
+        tool
+        for tool in _configured_tools(config, model)
+        if json_digest(tool) not in refused
+    ]
+    replaced = set[str]()
+    for tool in usable:
+        kind = tool["type"]
+        if kind != "web_search" or config.replaces_search:
+            replaced.update(TOOL_SETTINGS[kind].replaced)
+    return usable, replaced
+
+
+def _configured_tools(config: Config, model: ResolvedModel) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    for name, kind in TOOL_KINDS.items():
+        if name not in config.tool_kinds or not _takes(model, name):
+            continue
+        build = _BUILDERS.get(name)
+        if build:
+            yield from build(config)
+        else:
+            yield {"type": name, **kind.least}
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
+
+
+def _file_search(config: Config) -> Sequence[Item]:
+    """Return the search in the stores of the valve, if it names any."""
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
+    return [{"type": "file_search", "vector_store_ids": stores}] if stores else []
+
+
+def _remote_servers(config: Config) -> Sequence[Item]:
+    """Return a tool for each server."""
+    return config.remote.tools
+
+
+def _image_generation(config: Config) -> Sequence[Item]:
+    """Return the tool with the options of IMAGE_GENERATION_OPTIONS."""
+    text = config.valves.IMAGE_GENERATION_OPTIONS.strip()
+    options = parse_json_object(text or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}')
+    return [{**options, "type": "image_generation"}]
+
+
+def _web_search(config: Config) -> Sequence[Item]:
+    """Return the web search with the options of WEB_SEARCH_OPTIONS.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
+    that cannot be read: a search without the administrator's filters must not run.
+    """
+    options, problems = read_json_valve(
+        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
+    )
+    if problems:
+        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": options.search_context_size,
+        "user_location": {"type": "approximate", **_location(options.user_location)},
+    }
+    filters = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: domains for name, domains in filters.items() if domains}
+    if filters:
+        tool["filters"] = filters
+    if not options.external_web_access:
+        tool["external_web_access"] = False
+    if options.return_token_budget != "default":
+        tool["return_token_budget"] = options.return_token_budget
+    return [tool]
+
+
+_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
+_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
+
+
+def _domains(addresses: Sequence[str]) -> list[str]:
+    """Return the domains of addresses: the API takes domains only, people paste more."""
+    domains = []
+    for address in addresses:
+        without_scheme = address.strip().rpartition("://")[2]
+        domains.append(re.split("[/:]", without_scheme)[0])
+    return [domain for domain in domains if domain]
+
+
+def _location(given: str | Mapping[str, str]) -> dict[str, str]:
+    """Return a place by the API's names, from an object or from words in their order.
+
+    A country that is no code of two letters would be refused, so it is left out.
+    """
+    if isinstance(given, str):
+        words = [word.strip() for word in given.split(",")]
+        if len(words) > len(_PLACE_NAMES):
+            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
+            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
+        given = dict(zip(_PLACE_NAMES, words, strict=False))
+    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
+    if len(place.get("country", "")) != _COUNTRY_CODE:
+        place.pop("country", None)
+    return place
+
+
+_BUILDERS: Mapping[str, Callable[[Config], Sequence[Item]]] = {
+    "web_search": _web_search,
+    "file_search": _file_search,
+    "mcp": _remote_servers,
+    "image_generation": _image_generation,
+}
+"""What builds a kind of tools from the valves; the others have no options."""
+
+
+class OfferedTools(NamedTuple):
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
+
+    items: Sequence[Item] = ()
+    names: ToolNames = ToolNames()
+    choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
+
+
+def called_tools(
+    body: JsonObject,
+    model: ResolvedModel,
+    expert: ExpertSettings,
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
+
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
+    """
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
+    text = _tools_text(specs)
+    strict = expert.strict_tool_calling
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 50_000
+"""Characters of tools that are remembered: those of some fifty usual ones."""
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
+
+
+_MAX_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
+    "{most}. Switch off tools that this chat does not need."
+)
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. `builtin` are the names of Open WebUI's own.
+    Raises InvalidRequest for a choice that names no tool.
+    """
+    merged = merge_tools(hosted, called)
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if not tools:
+        return OfferedTools()
+    kept = _first_tools(tools, builtin)
+    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(kept)
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
+
+
+def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
+    """Return as many tools as the API takes; fewer stay as they are.
+
+    Of more, OpenAI's come first, because they are few and an administrator switched them
+    on; then those that people attached or filters added; then the `builtin` ones. Each
+    group keeps its order.
+    """
+    if len(tools) <= _MAX_TOOLS:
+        return tools
+    hosted = [tool for tool in tools if is_hosted_tool(tool)]
+    functions = [tool for tool in tools if not is_hosted_tool(tool)]
+    attached = [tool for tool in functions if tool["name"] not in builtin]
+    own = [tool for tool in functions if tool["name"] in builtin]
+    return [*hosted, *attached, *own][:_MAX_TOOLS]
+
+
+def _too_many_notice(count: int) -> str:
+    """Return what a person is told of `count` tools; nothing if all are offered."""
+    left_out = count - _MAX_TOOLS
+    if left_out <= 0:
+        return ""
+    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.tools
 #
 # Runs Open WebUI's tools in the same way as the host does.
 #
@@ -16965,14 +17736,14 @@ async def load_stored_images(
 # --------------------------------------------------------------------------------------
 
 
-def build_approver(call: PipeCall) -> Approver:
+def build_approver(
+    host: HostContext, rules: ApprovalRules, log: Callable[[str], object]
+) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts. The
     host's `ask_user` only asks a question.
     """
-    host = call.host
-    rules = call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
@@ -16980,7 +17751,7 @@ def build_approver(call: PipeCall) -> Approver:
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=call.log.warn,
+        log=log,
         other_names=partial(_other_names, host),
     )
 
@@ -17099,13 +17870,26 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
+class ToolUser(NamedTuple):
+    """For whom tools run, and in which chat."""
+
+    user_id: str
+    messages: list[dict[str, Any]]
+    """Those of the chat, in the host's form."""
+    has_row: bool
+    """Whether the chat has a row in the database."""
+    threads: ToolThreads
+    account: CallAccount | None
+    """What measures the tools, if the administration's filter is active."""
+
+
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
-        self._call = call
-        self._host = call.host
+    def __init__(self, host: HostContext, user: ToolUser, names: ToolNames) -> None:
+        """Run the tools that the host passed with a call."""
+        self._host = host
+        self._user = user
         self._names = names
 
     def _own_name(self, name: str) -> str:
@@ -17154,7 +17938,7 @@ class HostTools:
         MCP servers check their own arguments.
         """
         own = self._own_name(name)
-        account = self._call.account
+        account = self._user.account
         result = self._call_tool(own, arguments)
         if account:
             result = account.observe_tool(own, result, attrgetter("failed"))
@@ -17180,15 +17964,15 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        function = await update_tool(tool["callable"], self._call.messages, files)
+        function = await update_tool(tool["callable"], self._user.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
         work = partial(copy_context().run, _run_at_once, function, params)
-        user_id = self._call.caller.user_id
-        threads = self._call.threads.setdefault(user_id, UserThreads())
+        user_id = self._user.user_id
+        threads = self._user.threads.setdefault(user_id, UserThreads())
         return await threads.run(work)
 
     async def _in_the_browser(
@@ -17211,8 +17995,7 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        caller = self._call.caller
-        user = await user_model(caller.user_id)
+        user = await user_model(self._user.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -17221,7 +18004,7 @@ class HostTools:
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
         output, card = await split_result_files(
-            files, text, store, user, has_row=caller.may_have_row
+            files, text, store, user, has_row=self._user.has_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
@@ -17262,350 +18045,7 @@ def _run_at_once(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.hosted_tools
-#
-# The tools that a request offers: OpenAI's own, the host's, and those of filters.
-# --------------------------------------------------------------------------------------
-
-
-_REPLACED = {
-    "web_search": ("search_web", "fetch_url"),
-    "code_interpreter": ("execute_code",),
-    "image_generation": ("generate_image", "edit_image"),
-}
-"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
-
-_PLACE_NAMES = ("city", "region", "country", "timezone")
-_COUNTRY_CODE = 2
-"""Letters of a country's code (ISO 3166-1)."""
-_MAX_STORES = 2
-"""More are refused, and with them the request (docs/reference/responses-api.md)."""
-
-
-def hosted_tools(
-    config: Config, model: ResolvedModel, refused: Collection[str] = ()
-) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace.
-
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
-    for a tool stay whose digest is among the `refused` ones. The order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
-    """
-    usable = [
-        tool
-        for tool in _configured_tools(config, partial(_takes, model))
-        if json_digest(tool) not in refused
-    ]
-    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
-    kept = () if config.replaces_search else _REPLACED["web_search"]
-    return usable, replaced.difference(kept)
-
-
-def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
-    """Yield the tools that are switched on and that a model takes."""
-    if config.web_search and takes("web_search"):
-        yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MAX_STORES]
-    servers = config.remote.tools if takes("mcp") else ()
-    if stores and takes("file_search"):
-        yield {"type": "file_search", "vector_store_ids": stores}
-    yield from servers
-    if config.code_interpreter and takes("code_interpreter"):
-        yield {"type": "code_interpreter", "container": {"type": "auto"}}
-    if config.image_generation and takes("image_generation"):
-        yield {**_image_options(config.valves), "type": "image_generation"}
-
-
-def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools; older web searches have longer names."""
-    if kind in CALLED_BY_NAME:
-        return model.facts.functions
-    return model.facts.hosted and not kind.startswith(model.facts.lacks)
-
-
-def _image_options(valves: Valves) -> Item:
-    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
-    if options is None:
-        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}')
-    return options
-
-
-def _web_search(config: Config) -> Item:
-    """Return the web search with the options of WEB_SEARCH_OPTIONS.
-
-    A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools"). Raises InvalidRequest for options
-    that cannot be read: a search without the administrator's filters must not run.
-    """
-    options, problems = read_json_valve(
-        _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
-    )
-    if problems:
-        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": options.search_context_size,
-        "user_location": {"type": "approximate", **_location(options.user_location)},
-    }
-    filters = {
-        "allowed_domains": _domains(options.allowed_domains),
-        "blocked_domains": _domains(options.blocked_domains),
-    }
-    filters = {name: domains for name, domains in filters.items() if domains}
-    if filters:
-        tool["filters"] = filters
-    if not options.external_web_access:
-        tool["external_web_access"] = False
-    if options.return_token_budget != "default":
-        tool["return_token_budget"] = options.return_token_budget
-    return tool
-
-
-_SEARCH_VALVE = "WEB_SEARCH_OPTIONS"
-_SEARCH_EXAMPLE = '{"allowed_domains": ["who.int"], "user_location": "Bern, BE, CH"}'
-
-
-def _domains(addresses: Sequence[str]) -> list[str]:
-    """Return the domains of addresses: the API takes domains only, people paste more."""
-    domains = []
-    for address in addresses:
-        without_scheme = address.strip().rpartition("://")[2]
-        domains.append(re.split("[/:]", without_scheme)[0])
-    return [domain for domain in domains if domain]
-
-
-def _location(given: str | Mapping[str, str]) -> dict[str, str]:
-    """Return a place by the API's names, from an object or from words in their order.
-
-    A country that is no code of two letters would be refused, so it is left out.
-    """
-    if isinstance(given, str):
-        words = [word.strip() for word in given.split(",")]
-        if len(words) > len(_PLACE_NAMES):
-            problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
-        given = dict(zip(_PLACE_NAMES, words, strict=False))
-    place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
-    if len(place.get("country", "")) != _COUNTRY_CODE:
-        place.pop("country", None)
-    return place
-
-
-class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
-
-    items: Sequence[Item] = ()
-    names: ToolNames = ToolNames()
-    choice: Any = None
-    notice: str = ""
-    """What the person who asked is told, if anything."""
-
-
-def called_tools(
-    body: JsonObject,
-    model: ResolvedModel,
-    expert: ExpertSettings,
-    log: Callable[[str], object] = str,
-) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added.
-
-    `log` is told of those that are too large. Raises InvalidRequest for a tool without
-    a name.
-    """
-    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    text = _tools_text(specs)
-    strict = expert.strict_tool_calling
-    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
-    tools, lines = (
-        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
-    )
-    for line in lines:
-        log(line)
-    return [tool for tool in tools if _takes(model, tool["type"])]
-
-
-_LONGEST_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
-
-
-def _tools_text(specs: list[Any]) -> str:
-    """Return the text of tools; an empty one if some are no JSON, or too deep."""
-    try:
-        return json.dumps(specs)
-    except (TypeError, ValueError, RecursionError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common."""
-    return _read_tools(json.loads(text), strict)
-
-
-def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
-    """Return tools in the API's form, and lines for the log."""
-    lines = list[str]()
-    return responses_tools(specs, strict=strict, log=lines.append), lines
-
-
-_MAX_TOOLS = 128
-"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
-_TOO_MANY = (
-    "Left out: {left_out} of this chat's {count} tools, because the API takes at most "
-    "{most}. Switch off tools that this chat does not need."
-)
-
-
-def offer_tools(
-    choice: object,
-    hosted: Sequence[Item] = (),
-    called: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-    builtin: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. `builtin` are the names of Open WebUI's own.
-    Raises InvalidRequest for a choice that names no tool.
-    """
-    merged = merge_tools(hosted, called)
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if not tools:
-        return OfferedTools()
-    kept = _first_tools(tools, builtin)
-    known = (str(tool["name"]) for tool in kept if not is_hosted_tool(tool))
-    names = ToolNames(tuple(known))
-    items = names.rename_tools(kept)
-    chosen = responses_tool_choice(choice, items, names)
-    return OfferedTools(items, names, chosen, _too_many_notice(len(tools)))
-
-
-def _first_tools(tools: list[Item], builtin: Collection[str]) -> list[Item]:
-    """Return as many tools as the API takes; fewer stay as they are.
-
-    Of more, OpenAI's come first, because they are few and an administrator switched them
-    on; then those that people attached or filters added; then the `builtin` ones. Each
-    group keeps its order.
-    """
-    if len(tools) <= _MAX_TOOLS:
-        return tools
-    hosted = [tool for tool in tools if is_hosted_tool(tool)]
-    functions = [tool for tool in tools if not is_hosted_tool(tool)]
-    attached = [tool for tool in functions if tool["name"] not in builtin]
-    own = [tool for tool in functions if tool["name"] in builtin]
-    return [*hosted, *attached, *own][:_MAX_TOOLS]
-
-
-def _too_many_notice(count: int) -> str:
-    """Return what a person is told of `count` tools; nothing if all are offered."""
-    left_out = count - _MAX_TOOLS
-    if left_out <= 0:
-        return ""
-    return _TOO_MANY.format(left_out=left_out, count=count, most=_MAX_TOOLS)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.models
-#
-# The models that the pipe lists.
-#
-# Every page load lists the models, so the list is answered from memory. The models of a
-# key are fetched in the background; the last result stays until a newer one arrives, also
-# if the server cannot be reached.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
-
-OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the chat models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
-
-
-class Listing:
-    """What the key of the valves may use, as far as it is known.
-
-    One account is remembered: that of the valves as they were at the last look.
-    """
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self.shutdown_dates: dict[str, str] = {}
-        self._account = ""
-        self._known: dict[str, str] | None = None
-        self._next_request = 0.0
-
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._known = None
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        with suppress(ResponsesError):  # what was known stays
-            models = await fetch_models(endpoint, connections)
-            if endpoint.account() != self._account:  # the valves were changed meanwhile
-                return
-            self._known = models
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(models)
-            self._next_request = monotonic_seconds() + _FRESH_SECONDS
-
-
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use. A server whose list
-    holds none of ours, as Azure's, does not tell what it serves. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
-    """
-    try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
-    today = utc_today().isoformat()
-    usable = None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        fetches = read_expert_settings(valves).fetch_models
-        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store
+# owui_manifold.store.chat_store
 #
 # Where the records of a chat are written and read, signed and in part encrypted.
 #
@@ -17852,7 +18292,7 @@ class _OutputStore(ChatStore):
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
             self._context_record_id = ulid
-        self._unshown.append(StoredRecord(ulid, value, index))
+        self._unshown.append(StoredRecord(record_item(ulid, value), index))
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
@@ -17884,7 +18324,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.request
+# owui_manifold.prepare.request
 #
 # What a request has beside the chat: tools, settings, parameters; and that of a task.
 #
@@ -18041,8 +18481,8 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     valves = call.valves
     seconds = call.config.tool_seconds
     return Toolset(
-        HostTools(call, offered.names),
-        build_approver(call),
+        HostTools(call.host, tool_user(call), offered.names),
+        build_approver(call.host, call.config.approval_rules, call.log.warn),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
@@ -18054,6 +18494,18 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
+    )
+
+
+def tool_user(call: PipeCall) -> ToolUser:
+    """Return for whom the tools of a call run."""
+    caller = call.caller
+    return ToolUser(
+        user_id=caller.user_id,
+        messages=call.messages,
+        has_row=caller.may_have_row,
+        threads=call.threads,
+        account=call.account,
     )
 
 
@@ -18108,308 +18560,296 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.artifacts
+# owui_manifold.prepare.chat
 #
-# Stores the pictures and files of a run in the host before they are shown.
+# Builds the request for a chat, in passes over its parts.
 #
-# An event goes in; the same event with a `card` comes out.
+# The model, if its name leaves the choice to the pipe; the history as input, with the
+# prefix as it was sent before; the tools; the settings; default parameters.
 # --------------------------------------------------------------------------------------
 
 
-_MAX_FETCHED = 32 * 1024**2
-_MAX_FILES = 20
+class _Chat(NamedTuple):
+    """A chat between two passes."""
 
-_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
-_GONE = "{} could not be fetched: the container that held it has expired."
-_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
-_NOT_FETCHED = "{} could not be fetched from where the code ran."
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    tools: OfferedTools
+    verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
 
+    @property
+    def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
-class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.call.host.metadata.get("assistant_message_id"))
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
-        self._prepared = prepared
-        self._connections = connections
-        self._stored: dict[str, Item | None] = {}
-
-    async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
-        if isinstance(event, PartialImage):
-            return event if self._prepared.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
-            return event
-        card = await self._card(event.item)
-        return event._replace(card=card) if card else event
-
-    async def _card(self, item: Item) -> JsonObject:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
-        caller = self._prepared.call.caller
-        host_reads = caller.host_reads
-        if is_image_call(item) and host_reads and item.get("result"):
-            return await self._pictures([image_url(item)])
-        if is_code(item) and host_reads:
-            outputs = content_parts(item.get("outputs"))
-            return await self._pictures(str(part.get("url")) for part in outputs)
-        cited = file_citations(item) if host_reads or caller.streams else []
-        if item_type(item) == "message" and cited:
-            return await self._cited(cited[:_MAX_FILES], message_text(item))
-        return {}
-
-    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
-        files: list[Item] = []
-        notes: list[str] = []
-        for url in urls:
-            kind, content = await asyncio.to_thread(_read_data_url, url)
-            if content:
-                stored = await self._store(picture_name(kind), content)
-                files += [stored] if stored else []
-                notes += [] if stored else [_NOT_STORED.format("The picture")]
-        return _made_card(files=files, notes=notes)
-
-    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container.
-
-        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
-        """
-        files: list[Item] = []
-        notes: list[str] = []
-        links: dict[str, str] = {}
-        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
-        deadlines = Deadlines(patience)
-        shown = {file["id"] for file in self._stored.values() if file}
-        for citation in cited:
-            name = _file_name(citation)
-            stored = await self._fetched(citation, name, deadlines)
-            addresses = container_addresses(text, name)
-            if isinstance(stored, str):
-                notes.append(f"*{stored}*")
-                continue
-            links |= {address: str(stored["url"]) for address in addresses}
-            if stored["type"] == "image":
-                files += [] if stored["id"] in shown else [stored]
-                shown.add(stored["id"])
-            elif not addresses:
-                notes.append(f"[{name}]({stored['url']})")
-        return _made_card(files=files, notes=notes, links=links)
-
-    async def _fetched(
-        self, citation: Item, name: str, deadlines: Deadlines
-    ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
-        ids = str(citation.get("container_id")), str(citation.get("file_id"))
-        try:
-            endpoint = self._prepared.endpoint
-            connections = self._connections
-            content = await container_file(
-                endpoint, connections, ids, _MAX_FETCHED, deadlines
-            )
-        except AnswerTooLarge:
-            return _TOO_BIG.format(name)
-        except ResponsesError as error:
-            self._prepared.call.log.warn(f"no container file: {error}")
-            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
-        stored = await self._store(stored_name(name), content)
-        return stored or _NOT_STORED.format(name)
-
-    async def _store(self, name: StoredName, content: bytes) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once.
-
-        It belongs to the person who asked. If the host names nobody, or somebody whom
-        it no longer knows, nothing is stored: there is no other owner.
-        """
-        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
-        if digest not in self._stored:
-            caller = self._prepared.call.caller
-            host = self._prepared.call.host
-            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
-            saved = message if caller.may_have_row else {}
-            user = await user_model(caller.user_id) if caller.user_id else None
-            if user is None:
-                return None
-            file = NewFile(name.name, name.media_type, content)
-            made = await store_file(host.request, file, saved, user)
-            kind = "image" if file.kind.startswith("image/") else "file"
-            self._stored[digest] = {"type": kind, **made} if made else None
-        return self._stored[digest]
+    @property
+    def is_stable(self) -> bool:
+        """Whether instructions stay as first given (`stable_instructions`)."""
+        mode = self.call.config.expert.stable_instructions
+        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
 
 
-def _file_name(citation: Item) -> str:
-    """Return the name of a cited file, without a directory and at most 200 characters.
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    require_floor()
+    endpoint = call.endpoint
+    keys = chat_keys(call.valves, call.caller)
+    store = await open_store(call.caller, call.valves, keys)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
+    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
+    origin = origin_at(chat.model.family, endpoint)
+    tools = chat.tools
+    items = await _history(chat, origin, size)
+    changed = {"input": items, "instructions": chat.instructions or None}
+    request = chat.request.model_copy(update=changed)
+    return PreparedRequest(
+        call,
+        request,
+        endpoint,
+        origin,
+        run_limits(call.config.expert, chat.model),
+        store,
+        call_toolset(call, tools),
+        reason=reason,
+        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
+        sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
+    )
 
-    `rpartition`, because `pathlib` reads each part of a path.
+
+def _read_messages(
+    call: PipeCall, sign: Sign | None, store: ChatStore | None
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
+    model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    tools = offered_tools(call, model)
+    chat = _Chat(call, model, store, instructions, parts, records, tools)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
+
+
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    """Return the model, and the sentence that says why it was chosen, if any."""
+    question = next(iter(user_messages(parts).values()), None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    """Give the parts what the host stores of them."""
+    rows = chat.store.messages if chat.store else {}
+    call = chat.call
+    metadata = call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    """Take a wish for the length of this answer out of the question."""
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    """Put the stored outputs of earlier answers in the place of their text."""
+    if not chat.store:
+        return chat
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
+    settings = request_settings(chat.call, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    body = _body(chat)
+    facts = chat.model.facts
+    account = chat.call.account
+    stored = chat.store.repairs if chat.store else ()
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable: Sequence[str] = ()
+    if asked or facts.reasoning:
+        usable = facts.efforts or REASONING_EFFORTS
+    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
+    if effort:
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
+    repairs = (*learned_repairs(chat.call, request.model), *stored)
+    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    """Keep the instructions and the chat as they were sent before.
+
+    What is sent for the first time is given to the store.
     """
-    path = str(citation.get("filename") or "")
-    return shorten_name(path.rpartition("/")[2]) or "file"
+    call = chat.call
+    store = chat.store
+    parts = chat.parts
+    if store is None or not stored_messages(parts):
+        return chat
+    if not chat.continues:
+        store.set_sent(_sent_now(chat, store))
+    request, items = _with_turns(chat, store)
+    told = _told_instructions(chat, store.sent)
+    changes = told.changes if told else {}
+    prefix = apply_sent_context(parts, store.sent, changes, items)
+    chat = chat._replace(parts=prefix, request=request)
+    if told is None:
+        return chat
+    # What changed since an answer began is told at its end: it is no question.
+    change = change_instructions(told, chat.instructions, call.model_id)
+    notice = change_notice(change)
+    if notice:
+        prefix.append(notice)
+    return chat._replace(instructions=told.first)
 
 
-def _made_card(**held: object) -> JsonObject:
-    return {name: value for name, value in held.items() if value}
+def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
+    """Return what this run sends beside the chat, compared with earlier answers.
 
-
-def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
-    head, _, encoded = url.partition(";base64,")
-    kind = head.partition("data:")[2]
-    with suppress(ValueError):
-        if kind.startswith("image/"):
-            return kind, base64.b64decode(encoded)
-    return kind, b""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.callers
-#
-# What a caller may set; the rest is the administrator's (docs/parameters.md).
-#
-# A body holds side by side what a client sent, what a user chose on the page, what
-# filters added and what is stored with the model.
-# --------------------------------------------------------------------------------------
-
-
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-_TOOL_TYPES = (
-    "web_search",
-    "web_search_preview",
-    "file_search",
-    "code_interpreter",
-    "image_generation",
-    "mcp",
-    "shell",
-    "apply_patch",
-    "computer",
-    "computer_use_preview",
-    "local_shell",
-    "programmatic_tool_calling",
-)
-_CLOSED_FIELDS = (
-    "vector_store_ids",
-    "container",
-    "environment",
-    "input_image_mask",
-    "server_url",
-    "connector_id",
-    "tunnel_id",
-    "authorization",
-    "headers",
-)
-"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
-
-_KNOWN_WORDS = {
-    "max_output_tokens",
-    "reasoning.mode",
-    "reasoning.context",
-    *ADMINISTRATORS_KEYS,
-    *_TOOL_TYPES,
-    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
-}
-
-
-class _Permission(NamedTuple):
-    opened: Collection[str]
-    """What `caller_may_set` opens for this caller."""
-    longest: int
-    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: JsonObject
-    """An administrator's parameters of the model, which hold."""
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
-    caller = call.caller
-    words = comma_list(call.config.expert.caller_may_set.lower())
-    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
-    longest = 0 if "max_output_tokens" in opened else call.valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest, {})
-    if _permitted_body(call.body, may) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, may._replace(stored=stored))
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
-    if new:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        call.log.warn(
-            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
-            f"{names}"
-        )
-    return call._replace(body=body)
-
-
-def opening_error(expert: ExpertSettings) -> str:
-    """Return the message about words of `caller_may_set` that name nothing, if any."""
-    words = map(_opened, comma_list(expert.caller_may_set.lower()))
-    advice = "No parameter and no type of tool has such a name."
-    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
-
-
-def _opened(word: str) -> str:
-    """Return what a word of `caller_may_set` opens."""
-    return word.removeprefix("admin:").strip()
-
-
-def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return a body with what its caller may set."""
-    stored = may.stored
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: stored[k] for k in closed if k in stored}
-    reasoning = body.get("reasoning")
-    if isinstance(reasoning, Mapping):
-        kept["reasoning"] = _permitted_reasoning(reasoning, may)
-    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
-    for name in _TOOLS:
-        given = body.get(name)
-        if isinstance(given, list):
-            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
-    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
-
-
-def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
-    """Return the reasoning settings that a caller may set."""
-    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
-    stored = as_mapping(may.stored.get("reasoning")).items()
-    return dict(i for i in given.items() if i[0] in free or i in stored)
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened.
-
-    A new container, `{"type": "auto"}`, is nobody's.
+    An earlier run of the same message does not count: a client chooses the ids.
     """
-    fields = as_mapping(tool)
-    kind = str(fields.get("type", "function"))
-    if kind in CALLED_BY_NAME:
-        return True
-    closed = []
-    for name in _CLOSED_FIELDS:
-        value = fields.get(name)
-        if value and as_mapping(value).keys() != {"type"}:
-            closed.append(f"{kind}.{name}")
-    return all(word in opened for word in closed or [kind])
+    answer_id = chat.call.caller.message_id
+    facts = chat.model.facts
+    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
+    sent = SentContext()
+    if chat.is_stable:
+        told = _told_instructions(chat, earlier)
+        sent = change_instructions(told, chat.instructions, chat.call.model_id)
+    turn = None
+    if _appended(chat):
+        turns = model_turns(chat.parts, earlier, chat.request.model)
+        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
+    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
 
 
-def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
-    """Say whether a caller asks for more tokens than MAX_OUTPUT_TOKENS allows."""
-    value = body.get(name)
-    most = may.longest
-    asked = clamp_number(value, 0, most + 1, 0) if most else 0
-    return asked > most and value != may.stored.get(name)
+def _told_instructions(
+    chat: _Chat, sent: Mapping[str, SentContext]
+) -> ToldInstructions | None:
+    """Return what the chat has told its model; None where it gets all of it anew."""
+    if not chat.is_stable:
+        return None
+    compacted = {
+        record.message_id
+        for record in chat.records.values()
+        if any(is_compaction(item) for item in record.payload)
+    }
+    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
+
+
+def _with_turns(
+    chat: _Chat, store: ChatStore
+) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
+    """Return the request as its model's first turn had it, and what later ones added."""
+    turns = model_turns(chat.parts, store.sent, chat.request.model)
+    if chat.call.caller.message_id not in turns:
+        return chat.request, {}
+    return append_turns(chat.request, turns, _appended(chat))
+
+
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    if not chat.call.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = set[str]()
+    if facts.appends_tools:
+        kinds.add(ADDED_TOOLS)
+    if facts.appends_configuration:
+        kinds.add(CONFIGURATION)
+    return kinds - lowered_kinds(chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.call.endpoint.is_openai):
+        return chat
+    first = UserMessage(text_message("developer", chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    """Return the input of a chat's history, with its files."""
+    parts = chat.parts
+    valves = chat.call.valves
+    user_id = chat.call.caller.user_id
+    size += sum(map(image_length, parts)) // 1024
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
+    return await run_work(
+        size,
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
+        ),
+    )
+
+
+def _body(chat: _Chat) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**chat.call.body, "tool_choice": chat.tools.choice}
+    if chat.verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
+    return body
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.report
+# owui_manifold.present.report
 #
 # What the log and the current user are told about a run.
 #
@@ -18760,7 +19200,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.silence
+# owui_manifold.run.silence
 #
 # Lines that hold only while an answer is waited for: a silence, a new attempt.
 #
@@ -18834,7 +19274,7 @@ class WaitingLines:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.spending
+# owui_manifold.run.spending
 #
 # What is told to the filter of the administration of each run: events, and usage.
 # --------------------------------------------------------------------------------------
@@ -18924,7 +19364,168 @@ class _RunCounts:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.answer
+# owui_manifold.store.artifacts
+#
+# Stores the pictures and files of a run in the host before they are shown.
+#
+# An event goes in; the same event with a `card` comes out.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_FETCHED = 32 * 1024**2
+_MAX_FILES = 20
+
+_NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
+_GONE = "{} could not be fetched: the container that held it has expired."
+_TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
+_NOT_FETCHED = "{} could not be fetched from where the code ran."
+
+
+class ArtifactStore:
+    """Stores the pictures and files of one run, each content once."""
+
+    def __init__(
+        self, call: PipeCall, connections: Connections, patience: Timeouts
+    ) -> None:
+        """Store files for the current user, at the message that is being written.
+
+        `patience` holds for fetching the files of one text from a container.
+        """
+        self._call = call
+        self._connections = connections
+        self._patience = patience
+        self._stored: dict[str, Item | None] = {}
+
+    async def stored(self, event: RunEvent) -> RunEvent | None:
+        """Return `event` with what was stored for it; None for what is not shown.
+
+        Unfinished pictures replace each other only in saved chats; in temporary ones
+        the page would add them up.
+        """
+        if isinstance(event, PartialImage):
+            return event if self._call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._call.host.request is None:
+            return event
+        card = await self._card(event.item)
+        return event._replace(card=card) if card else event
+
+    async def _card(self, item: Item) -> JsonObject:
+        """Return what to show beside an item.
+
+        Callers over HTTP get pictures whole, and files where there is a stream to put
+        their addresses below the text.
+        """
+        caller = self._call.caller
+        host_reads = caller.host_reads
+        if is_image_call(item) and host_reads and item.get("result"):
+            return await self._pictures([image_url(item)])
+        if is_code(item) and host_reads:
+            outputs = content_parts(item.get("outputs"))
+            return await self._pictures(str(part.get("url")) for part in outputs)
+        cited = file_citations(item) if host_reads or caller.streams else []
+        if item_type(item) == "message" and cited:
+            return await self._cited(cited[:_MAX_FILES], message_text(item))
+        return {}
+
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
+        files: list[Item] = []
+        notes: list[str] = []
+        for url in urls:
+            kind, content = await asyncio.to_thread(_read_data_url, url)
+            if content:
+                stored = await self._store(picture_name(kind), content)
+                files += [stored] if stored else []
+                notes += [] if stored else [_NOT_STORED.format("The image")]
+        return _made_card(files=files, notes=notes)
+
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
+        """Return the card of a text that names files in a container."""
+        files: list[Item] = []
+        notes: list[str] = []
+        links: dict[str, str] = {}
+        deadlines = Deadlines(self._patience)
+        shown = {file["id"] for file in self._stored.values() if file}
+        for citation in cited:
+            name = _file_name(citation)
+            stored = await self._fetched(citation, name, deadlines)
+            addresses = container_addresses(text, name)
+            if isinstance(stored, str):
+                notes.append(f"*{stored}*")
+                continue
+            links |= {address: str(stored["url"]) for address in addresses}
+            if stored["type"] == "image":
+                files += [] if stored["id"] in shown else [stored]
+                shown.add(stored["id"])
+            elif not addresses:
+                notes.append(f"[{name}]({stored['url']})")
+        return _made_card(files=files, notes=notes, links=links)
+
+    async def _fetched(
+        self, citation: Item, name: str, deadlines: Deadlines
+    ) -> Item | str:
+        """Return a stored file of a container, or why there is none."""
+        ids = str(citation.get("container_id")), str(citation.get("file_id"))
+        try:
+            endpoint = self._call.endpoint
+            connections = self._connections
+            content = await container_file(
+                endpoint, connections, ids, _MAX_FETCHED, deadlines
+            )
+        except AnswerTooLarge:
+            return _TOO_BIG.format(name)
+        except ResponsesError as error:
+            self._call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
+        stored = await self._store(stored_name(name), content)
+        return stored or _NOT_STORED.format(name)
+
+    async def _store(self, name: StoredName, content: bytes) -> Item | None:
+        """Store a file; what a run made twice is stored and shown once.
+
+        It belongs to the person who asked. If the host names nobody, or somebody whom
+        it no longer knows, nothing is stored: there is no other owner.
+        """
+        digest = (await asyncio.to_thread(hashlib.sha256, content)).hexdigest()
+        if digest not in self._stored:
+            caller = self._call.caller
+            host = self._call.host
+            message = {"chat_id": caller.chat_id, "message_id": caller.message_id}
+            saved = message if caller.may_have_row else {}
+            user = await user_model(caller.user_id) if caller.user_id else None
+            if user is None:
+                return None
+            file = NewFile(name.name, name.media_type, content)
+            made = await store_file(host.request, file, saved, user)
+            kind = "image" if file.kind.startswith("image/") else "file"
+            self._stored[digest] = {"type": kind, **made} if made else None
+        return self._stored[digest]
+
+
+def _file_name(citation: Item) -> str:
+    """Return the name of a cited file, without a directory and at most 200 characters.
+
+    `rpartition`, because `pathlib` reads each part of a path.
+    """
+    path = str(citation.get("filename") or "")
+    return shorten_name(path.rpartition("/")[2]) or "file"
+
+
+def _made_card(**held: object) -> JsonObject:
+    return {name: value for name, value in held.items() if value}
+
+
+def _read_data_url(url: str) -> tuple[str, bytes]:
+    """Return the type and the bytes of a picture; no bytes for any other address."""
+    head, _, encoded = url.partition(";base64,")
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.run.answer
 #
 # Runs a prepared request and yields its events, with the markers of stored items.
 # --------------------------------------------------------------------------------------
@@ -18954,7 +19555,9 @@ async def answer_events(
     report_request(prepared)
     if prepared.reason:
         yield Status(prepared.reason)
-    artifacts = ArtifactStore(prepared, connections)
+    # Nobody reads the stream while a file is fetched: it takes half of its patience.
+    patience = Timeouts(first_event=prepared.limits.timeouts.idle / 2)
+    artifacts = ArtifactStore(call, connections, patience)
     trials = RunTrials()
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(set_waiting=lines.set_waiting)
@@ -19050,296 +19653,7 @@ async def _remember(prepared: PreparedRequest, confirmed: Sequence[Trial]) -> No
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.chat
-#
-# Builds the request for a chat, in passes over its parts.
-#
-# The model, if its name leaves the choice to the pipe; the history as input, with the
-# prefix as it was sent before; the tools; the settings; default parameters.
-# --------------------------------------------------------------------------------------
-
-
-class _Chat(NamedTuple):
-    """A chat between two passes."""
-
-    call: PipeCall
-    model: ResolvedModel
-    store: ChatStore | None
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    tools: OfferedTools
-    verbosity: str = ""
-    request: ResponsesRequest = ResponsesRequest(model="", input=[])
-    """As it would be if the chat began with it, and later as it is sent."""
-
-    @property
-    def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
-        return str(self.call.host.metadata.get("regeneration_message_id") or "")
-
-    @property
-    def continues(self) -> bool:
-        """Whether the answer has begun and is continued."""
-        return bool(self.call.host.metadata.get("assistant_message_id"))
-
-    @property
-    def is_stable(self) -> bool:
-        """Whether instructions stay as first given (`stable_instructions`)."""
-        mode = self.call.config.expert.stable_instructions
-        return self.model.facts.appends_tools if mode == "auto" else mode == "on"
-
-
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
-    require_floor()
-    endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    chat, reason = await run_work(size, lambda: _read_messages(call, keys.sign, store))
-    origin = origin_at(chat.model.family, endpoint)
-    tools = chat.tools
-    items = await _history(chat, origin, size)
-    changed = {"input": items, "instructions": chat.instructions or None}
-    request = chat.request.model_copy(update=changed)
-    return PreparedRequest(
-        call,
-        request,
-        endpoint,
-        origin,
-        run_limits(call.config.expert, chat.model),
-        store,
-        call_toolset(call, tools),
-        reason=reason,
-        notices=(tools.notice, drawing_notice(chat.parts), cut_notice(chat.parts)),
-        sign=keys.sign,
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
-    )
-
-
-def _read_messages(
-    call: PipeCall, sign: Sign | None, store: ChatStore | None
-) -> tuple[_Chat, str]:
-    """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
-    parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
-    if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.forbidden_tools())
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
-    tools = offered_tools(call, model)
-    chat = _Chat(call, model, store, instructions, parts, records, tools)
-    for change in _PASSES:
-        chat = change(chat)
-    return chat, reason
-
-
-def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    question = next(iter(user_messages(parts).values()), None)
-    choice = choose_auto_model(
-        call.caller.model,
-        question.item if question else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
-    )
-    if choice is None:
-        return call.model, ""
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
-
-
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
-def _attach_stored(chat: _Chat) -> _Chat:
-    """Give the parts what the host stores of them."""
-    rows = chat.store.messages if chat.store else {}
-    call = chat.call
-    metadata = call.host.metadata
-    given = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(given, rows, metadata)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
-    return chat._replace(parts=attach_files(parts, rows, metadata))
-
-
-def _take_directive(chat: _Chat) -> _Chat:
-    """Take a wish for the length of this answer out of the question."""
-    if not chat.model.facts.verbosity:
-        return chat
-    is_guided = bool(chat.replaced_id)
-    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
-    return chat._replace(parts=parts, verbosity=verbosity)
-
-
-def _restore_outputs(chat: _Chat) -> _Chat:
-    """Put the stored outputs of earlier answers in the place of their text."""
-    if not chat.store:
-        return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
-
-
-def _build_flat(chat: _Chat) -> _Chat:
-    """Build the request as if the chat began now, without its input."""
-    settings = request_settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
-    body = _body(chat)
-    facts = chat.model.facts
-    account = chat.call.account
-    stored = chat.store.repairs if chat.store else ()
-    request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable: Sequence[str] = ()
-    if asked or facts.reasoning:
-        usable = facts.efforts or REASONING_EFFORTS
-    effort = account.limits.nearest_allowed_effort(asked, usable) if account else ""
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(chat.model, "", items, body, settings)
-    repairs = (*learned_repairs(chat.call, request.model), *stored)
-    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
-
-
-def _restore_prefix(chat: _Chat) -> _Chat:
-    """Keep the instructions and the chat as they were sent before.
-
-    What is sent for the first time is given to the store.
-    """
-    call = chat.call
-    store = chat.store
-    parts = chat.parts
-    if store is None or not stored_messages(parts):
-        return chat
-    if not chat.continues:
-        store.set_sent(_sent_now(chat, store))
-    request, items = _with_turns(chat, store)
-    told = _told_instructions(chat, store.sent)
-    changes = told.changes if told else {}
-    prefix = apply_sent_context(parts, store.sent, changes, items)
-    chat = chat._replace(parts=prefix, request=request)
-    if told is None:
-        return chat
-    # What changed since an answer began is told at its end: it is no question.
-    change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
-    return chat._replace(instructions=told.first)
-
-
-def _sent_now(chat: _Chat, store: ChatStore) -> SentContext:
-    """Return what this run sends beside the chat, compared with earlier answers.
-
-    An earlier run of the same message does not count: a client chooses the ids.
-    """
-    answer_id = chat.call.caller.message_id
-    facts = chat.model.facts
-    earlier = {name: sent for name, sent in store.sent.items() if name != answer_id}
-    sent = SentContext()
-    if chat.is_stable:
-        told = _told_instructions(chat, earlier)
-        sent = change_instructions(told, chat.instructions, chat.call.model_id)
-    turn = None
-    if _appended(chat):
-        turns = model_turns(chat.parts, earlier, chat.request.model)
-        turn = record_turn(chat.request, [*turns.values()], facts.default_effort)
-    return sent._replace(injected=find_injected_context(chat.parts), turn=turn)
-
-
-def _told_instructions(
-    chat: _Chat, sent: Mapping[str, SentContext]
-) -> ToldInstructions | None:
-    """Return what the chat has told its model; None where it gets all of it anew."""
-    if not chat.is_stable:
-        return None
-    compacted = {
-        record.message_id
-        for record in chat.records.values()
-        if any(is_compaction(item) for item in record.payload)
-    }
-    return told_instructions(chat.parts, sent, chat.call.model_id, compacted)
-
-
-def _with_turns(
-    chat: _Chat, store: ChatStore
-) -> tuple[ResponsesRequest, Mapping[str, Sequence[Item]]]:
-    """Return the request as its model's first turn had it, and what later ones added."""
-    turns = model_turns(chat.parts, store.sent, chat.request.model)
-    if chat.call.caller.message_id not in turns:
-        return chat.request, {}
-    return append_turns(chat.request, turns, _appended(chat))
-
-
-def _appended(chat: _Chat) -> set[str]:
-    """Return the types of items that its model and server take."""
-    if not chat.call.endpoint.is_openai:
-        return set()
-    facts = chat.model.facts
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(chat.request.repairs)
-
-
-def _place_instructions(chat: _Chat) -> _Chat:
-    """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.call.endpoint.is_openai):
-        return chat
-    first = UserMessage(text_message("developer", chat.instructions))
-    return chat._replace(parts=[first, *chat.parts], instructions="")
-
-
-_PASSES = (
-    _attach_stored,
-    _take_directive,
-    _restore_outputs,
-    _build_flat,
-    _restore_prefix,
-    _place_instructions,
-)
-"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
-
-
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    """Return the input of a chat's history, with its files."""
-    parts = chat.parts
-    valves = chat.call.valves
-    user_id = chat.call.caller.user_id
-    size += sum(map(image_length, parts)) // 1024
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
-    records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
-
-
-def _body(chat: _Chat) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**chat.call.body, "tool_choice": chat.tools.choice}
-    if chat.verbosity:
-        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
-    return body
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.checkup
+# owui_manifold.run.checkup
 #
 # The `/check` command: tests an administrator's set-up and says what works.
 #
@@ -19360,10 +19674,7 @@ _VERIFY = "Verify the organization at OpenAI, or"
 _CHECK_ADVICE = {
     "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
     "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
-    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
 }
-_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
 _UNLISTED = (
     "It is accepted, but not listed: {}. Allow them in the key's project, or change "
     "MODEL_ID."
@@ -19372,6 +19683,14 @@ _LOST = (
     "The API left some out since the last start: {}. Look for filters that change "
     "earlier messages, and set `stable_instructions` in EXPERT_JSON to `on`."
 )
+
+
+def _tool_advice(kind: str) -> str:
+    """Return what to do about a kind of OpenAI's tools that is refused."""
+    setting = TOOL_SETTINGS[kind]
+    if setting.is_switch:
+        return f"Allow it in the key's project, or turn off {setting.valve}."
+    return f"Check {setting.valve}."
 
 
 class _Diagnostics:
@@ -19412,7 +19731,7 @@ class _Diagnostics:
             only = {"tools": [tool], "tool_choice": "none"}
             tries.append((tool["type"], works, only))
         for kind, works, more in tries:
-            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            advice = _CHECK_ADVICE.get(kind) or _tool_advice(kind)
             name = more.get("tools", [{}])[0].get("server_label") or kind
             yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
@@ -19499,7 +19818,7 @@ async def stream_lines(
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.failover
+# owui_manifold.run.failover
 #
 # Where a call is answered, if the filter of the administration has endpoints for it.
 #

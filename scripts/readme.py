@@ -24,8 +24,8 @@ from gpt5_agent.shell.json_valves import (  # noqa: E402 - the path first
 )
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
-from owui_manifold.expert import ExpertSettings, WebSearchOptions  # noqa: E402
-from owui_manifold.valves import UserValves, Valves  # noqa: E402
+from owui_manifold.call.expert import ExpertSettings, WebSearchOptions  # noqa: E402
+from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
 
 DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -63,7 +63,8 @@ def current_pages() -> Iterator[tuple[Path, str]]:
     shown = [
         match["name"] for text in pages.values() for match in _TABLE.finditer(text)
     ]
-    if missing := made.keys() - set(shown):
+    missing = made.keys() - set(shown)
+    if missing:
         raise ValueError(f"No page shows the table {', '.join(sorted(missing))}.")
     for page, text in pages.items():
         yield page, with_tables(text, made)
@@ -148,7 +149,8 @@ def shown_default(field: FieldInfo) -> str:
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
+    rule = ["---" for _ in head]
+    lines = [head, rule, *rows]
     return "".join(f"| {' | '.join(map(_escaped, line))} |\n" for line in lines)
 
 

@@ -21,9 +21,9 @@ import black
 import pytest
 from pydantic import BaseModel
 
-from bundle_sample import ROOT
+from bundles.sample import ROOT
 from bundling.targets import TARGETS, Target
-from hosts.offline import pipelines_python
+from hosts.servers.offline import pipelines_python
 
 PIPE = TARGETS[0]
 

@@ -10,8 +10,8 @@ import pytest
 
 from debian import Package, install_missing
 from environment import Environment
-from hosts.databases import DatabaseMissingError, lent_redis
-from hosts.offline import NEWEST, OLDEST
+from hosts.servers.databases import DatabaseMissingError, lent_redis
+from hosts.servers.offline import NEWEST, OLDEST
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
 from needs import MARKS, PIPELINES, interpreter_of, needs_of

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-import wire_events as wire
-from mutations import TooLong, mutated, spoilt, within
 from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest, MalformedEvent
 from openai_responses.items import Item, message_text
@@ -39,8 +37,10 @@ from owui_chat.storage.markers import (
     strip_markers,
 )
 from owui_chat.storage.records import message_key, read_records, write_records
-from run_sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
-from signing import SIGN
+from runs.sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
+from stand_in.signing import SIGN
+from strictness.mutations import TooLong, mutated, spoilt, within
+from upstream import wire
 
 Json = dict[str, Any]
 

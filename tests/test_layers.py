@@ -22,6 +22,11 @@ API = {
 }
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
+PIPE_CALL = {"owui_manifold.host", "owui_manifold.call"}
+PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
+PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
+PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
+PIPE_RUN = PIPE_PRESENT | {"owui_manifold.run"}
 AGENT = {"gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
 SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
@@ -39,9 +44,15 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat": API_RUN,
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
-    "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
+    "owui_chat.render": {"owui_chat"} | API_RUN,
     "shells": {"openai_responses"},
-    "owui_manifold": {"shells"} | CHAT | API_RUN,
+    "owui_manifold": PIPE_RUN | CHAT | API_RUN,
+    "owui_manifold.run": PIPE_PRESENT | CHAT | API_RUN,
+    "owui_manifold.present": PIPE_PREPARE | {"owui_chat", "owui_chat.render"} | API_RUN,
+    "owui_manifold.prepare": PIPE_STORE | {"shells"} | CHAT | API_RUN,
+    "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
+    "owui_manifold.call": {"owui_manifold.host", "shells"} | API_RUN,
+    "owui_manifold.host": CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
         "openai_responses",
@@ -72,7 +83,7 @@ IMPURE_MODULES = {
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
-HOST_MODULES = {"owui_manifold.host", "owui_administration.host"}
+HOST_MODULES = {"owui_manifold.host.open_webui", "owui_administration.host"}
 SESSION_MODULES = {
     "openai_responses.transport.connections",
     "gpt5_agent.shell.host_files",
@@ -237,14 +248,14 @@ BROKEN = {
         "owui_chat.storage.markers is pure and imports os",
     ),
     "the host looked up elsewhere": (
-        "pipes/owui_manifold/store.py",
+        "pipes/owui_manifold/store/chat_store.py",
         'import importlib\nCHATS = "open_webui.models.chats"',
-        "owui_manifold.store imports open_webui",
+        "owui_manifold.store.chat_store imports open_webui",
     ),
     "the host imported elsewhere": (
-        "pipes/owui_manifold/valves.py",
+        "pipes/owui_manifold/call/valves.py",
         "import open_webui.config",
-        "owui_manifold.valves imports open_webui",
+        "owui_manifold.call.valves imports open_webui",
     ),
     "a second connection": (
         "pipes/openai_responses/loop/run.py",
@@ -252,9 +263,9 @@ BROKEN = {
         "openai_responses.loop.run uses aiohttp.ClientSession",
     ),
     "a second connection by name": (
-        "pipes/owui_manifold/files.py",
+        "pipes/owui_manifold/host/files.py",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.files uses aiohttp.ClientSession",
+        "owui_manifold.host.files uses aiohttp.ClientSession",
     ),
 }
 

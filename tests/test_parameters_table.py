@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat
+from calls.sample import call_of, chat
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
     CALLERS_KEYS,
     read_parameters,
 )
-from owui_manifold.chat import build_chat_request
-from owui_manifold.valves import UserValves, Valves
-from stand_in_host import StandInHost
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.prepare.chat import build_chat_request
+from stand_in.host import StandInHost
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"
 NOT_THE_CALLERS = {

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 import readme
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.valves import UserValves, Valves
 
 
 class Sample(BaseModel):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pattern_work import (
+from measures.pattern_work import (
     SHORT_LIMIT,
     compile_pattern,
     match_end,

@@ -16,8 +16,8 @@ import release
 from bundling.building import build
 from bundling.targets import FUNCTION_KEYS, TARGETS
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.config import comma_list
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import comma_list
+from owui_manifold.call.valves import Valves
 from releasing import packed
 from releasing.contents import (
     ADMINISTRATION,

@@ -26,25 +26,30 @@ from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion, completion_text
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
-from owui_manifold.answer import answer_events
-from owui_manifold.callers import permitted_call
-from owui_manifold.chat import build_chat_request
-from owui_manifold.checkup import (
+from owui_manifold.call.callers import permitted_call
+from owui_manifold.call.config import AccountCapabilities, read_config
+from owui_manifold.call.context import PipeCall, read_caller
+from owui_manifold.call.log import RunLog
+from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.valves import UserValves, Valves
+from owui_manifold.host.context import HostContext
+from owui_manifold.host.open_webui import (
+    active_administration,
+    allowed_features,
+    identity_headers,
+)
+from owui_manifold.host.threads import ToolThreads
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.request import build_task_request, lacks_task_model
+from owui_manifold.present.report import report_exception
+from owui_manifold.run.answer import answer_events
+from owui_manifold.run.checkup import (
     is_check_command,
     last_user_text,
     run_diagnostics,
     stream_lines,
 )
-from owui_manifold.config import AccountCapabilities, read_config
-from owui_manifold.context import HostContext, PipeCall, read_caller
-from owui_manifold.failover import answer_with_failover, at_endpoint
-from owui_manifold.host import active_administration, allowed_features, identity_headers
-from owui_manifold.log import RunLog
-from owui_manifold.models import Listing, list_models
-from owui_manifold.report import report_exception
-from owui_manifold.request import build_task_request, lacks_task_model
-from owui_manifold.threads import ToolThreads
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.run.failover import answer_with_failover, at_endpoint
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "

@@ -28,10 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from bench.first_text import BARE_PIPE, Firsts, measure_firsts, table_of_firsts
 from bench.host import BUILT, MODEL
 from bench.servers import SIMULATOR, Address, run_server
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe
 
 NATIVE = f"native.{MODEL}"
 BARE = "bare"

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.inside import cpu_seconds
-from hosts.client import Json
-from hosts.garbage import whole_collections
-from hosts.open_webui import OpenWebUI
+from hosts.people.client import Json
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.garbage import whole_collections
 from releasing.contents import ADMINISTRATION_ID, PIPE_ID, READABLE
 from releasing.packed import pack
 

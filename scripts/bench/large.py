@@ -20,8 +20,9 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipelines"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from bench.large_answers import (
+from large_cases.answers import (
     calls_of_the_agent,
     cited_sources,
     foreign_lines,
@@ -31,7 +32,7 @@ from bench.large_answers import (
     recorded_commentary,
     recorded_messages,
 )
-from bench.large_chats import (
+from large_cases.chats import (
     attachments,
     calls_in_one_run,
     changed_instructions,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hosts.tabs import Tab, Turn
+from hosts.people.tabs import Tab, Turn
 
 Json = dict[str, Any]
 Outcome = Literal["whole", "failed", "stopped"]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from valve_texts import expert
+from calls.valves import expert
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -34,9 +34,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from bench.growth import FIGURES, Sample, growths, table_of_growths
 from bench.host import BUILT
 from bench.people import CASES, Asked, Case, Json, Person
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, install_toolkit
-from hosts.tabs import Tab
+from hosts.people.tabs import Tab
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, install_toolkit
 from simulator import Simulator
 
 FUNCTION = "soak"

@@ -18,7 +18,7 @@ from recorded.shown import (
     read_native,
     read_plain,
 )
-from upstream import Upstream, started
+from upstream.server import Upstream, started
 
 Json = dict[str, Any]
 CHUNK_BYTES = 997
@@ -130,7 +130,8 @@ async def _compare(pipe: Any, recording: Recording, way: ReplayWay) -> list[Diff
     status = recording.final.get("status")
     if bool(shown.failure) != (status != "completed"):
         rows.append(("ending", f"recorded {status}, shown {shown.failure!r}"))
-    if way.metadata and (doubled := find_doubled_text(chunks)):
+    doubled = find_doubled_text(chunks) if way.metadata else ""
+    if doubled:
         rows.append(("deltas are not the text", doubled))
     return [
         Difference(f"pipe, {way.name}: {name}", recording, detail)

@@ -130,10 +130,9 @@ def play_scenario(spec: str, request: dict[str, Any] = BODY) -> Iterator[Planned
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
     hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
     tools = [*hosted, *request["tools"]]
-    include = [
-        *request["include"],
-        *(["code_interpreter_call.outputs"] if hosted else []),
-    ]
+    include = list(request["include"])
+    if hosted:
+        include.append("code_interpreter_call.outputs")
     items: list[dict[str, Any]] = [{"role": "user", "content": "Wie geht's, 世界?"}]
     while True:
         body = {**request, "tools": tools, "include": include, "input": items}

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent_sample import host_tool
+from agents.sample import host_tool
+from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline
 from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from simulator.faults import refuse_parameter
-from valve_texts import expert
 
 Json = dict[str, Any]
 KEY = "agent_context"

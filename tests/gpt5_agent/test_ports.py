@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agent_sample import ScriptedProvider, calls, question
+from agents.sample import ScriptedProvider, calls, question
 from gpt5_agent.agent.policy import find_preset
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
@@ -38,9 +38,9 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
-from run_sample import message, reasoning
-from signing import SIGN
+from runs.sample import message, reasoning
 from simulator import Simulator
+from stand_in.signing import SIGN
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

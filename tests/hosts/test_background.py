@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.page import ChatPage
-from hosts.pipes import install_pipe
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import PATIENCE, Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.tabs import PATIENCE, Tab
-from hosts.users import User
+from hosts.setup.pipes import install_pipe
 from simulator import RecordedRequest, Simulator
 
 pytestmark = pytest.mark.host

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts.pipes import valves_changed
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -196,7 +196,7 @@ async def test_the_single_key_of_earlier_writers_is_read(
     assert body["input"][1] == bare
 
 
-OLDER_HOST = Path(__file__).with_name("older_host.py").read_text()
+OLDER_HOST = (Path(__file__).parent / "plugins/older_host.py").read_text()
 
 
 @pytest.mark.asyncio

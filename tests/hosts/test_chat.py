@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hosts.open_webui import OpenWebUI
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stored_value, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -223,7 +223,7 @@ async def test_a_title_task_is_short_and_sees_no_marker(
     assert turn.error is None
 
 
-FILTER = Path(__file__).with_name("choices_filter.py").read_text()
+FILTER = (Path(__file__).parent / "plugins/choices_filter.py").read_text()
 
 
 @pytest.mark.asyncio

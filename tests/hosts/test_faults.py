@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -28,23 +28,23 @@ ENDINGS = {
     # scenario: (words of the sentence, text that is kept)
     "incomplete": ("reached its length limit", "This is turn 1."),
     "filtered": ("content filter", ""),
-    "failed": ("error of its own", ""),
+    "failed": ("internal error", ""),
     "failed-limit": ("rate limit", ""),
-    "error-nested": ("error of its own", "This is turn 1."),
-    "late-reason": ("content filter of 127.0.0.1 stopped", "This is turn 1."),
+    "error-nested": ("internal error", "This is turn 1."),
+    "late-reason": ("127.0.0.1's content filter stopped", "This is turn 1."),
     "too-large": ("waiting does not help", ""),
-    "cyber-403": ("may help to attack computers", ""),
+    "cyber-403": ("may help attack computers", ""),
     "lone-reasoning": ("The model ended without an answer.", ""),
     "cut": ("broke before the answer was finished", "This is turn 1."),
     "drop": ("broke before the answer was finished", "This is turn 1."),
     "chat,status=400": ("HTTP 400", ""),
     "chat,status=413": ("too large", ""),
-    "chat,status=502": ("error of its own", ""),
+    "chat,status=502": ("internal error", ""),
     "quota": ("no credit left", ""),
     "html-error": ("", ""),
-    "html-200": ("not as the Responses API does", ""),
-    "empty-200": ("not as the Responses API does", ""),
-    "json-error-200": ("error of its own", ""),
+    "html-200": ("did not answer like the Responses API", ""),
+    "empty-200": ("did not answer like the Responses API", ""),
+    "json-error-200": ("internal error", ""),
 }
 
 
@@ -150,7 +150,7 @@ async def test_a_silence_ends(tab: Tab, admin: User, simulator: Simulator) -> No
         turn = await tab.send(MODEL, "sim:stall hello")
 
     stored = await tab.message(turn)
-    assert "took longer than an administrator allows" in sentence_of(stored)
+    assert "took longer than the administrator allows" in sentence_of(stored)
     await simulator.closed_early()
 
 
@@ -256,7 +256,7 @@ async def test_what_an_organisation_may_not_is_learned(
     assert not upstream.requests[0].body.get("stream")
 
 
-CENSUS = Path(__file__).with_name("census.py").read_text()
+CENSUS = (Path(__file__).parent / "plugins/census.py").read_text()
 
 
 async def count(admin: User) -> dict[str, int]:

@@ -10,16 +10,16 @@ import pytest
 import pytest_asyncio
 from aiohttp import ClientResponse
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, host_items, kinds
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
-from upstream import Upstream, replying
+from upstream.server import Upstream, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "making")]
 
@@ -109,7 +109,7 @@ async def test_unfinished_pictures_are_shown_and_not_stored(
     rest = [e for e in turn.events if e["type"] != "chat:message:files"]
     assert [e for e in rest if SIGNATURE in json.dumps(e)] == []
     statuses = [status["description"] for status in turn.statuses]
-    assert statuses[:2] == ["Drawing a picture", "Picture drawn"]
+    assert statuses[:2] == ["Generating an image", "Image generated"]
 
 
 @pytest.mark.asyncio
@@ -242,11 +242,11 @@ async def named_file(
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        ("draw-failed", "the safety system refused it"),
-        ("draw,cut=16", "broke off before the picture was finished"),
+        ("draw-failed", "the safety system rejected it"),
+        ("draw,cut=16", "interrupted before the image was complete"),
         ("count-late", "people.csv could not be fetched: the container"),
         ("count-failed", "The code did not run to its end."),
-        ("count,cut=36", "broke off before the code had run"),
+        ("count,cut=36", "interrupted before the code had run"),
     ],
 )
 async def test_what_goes_wrong_is_one_sentence(
@@ -325,7 +325,7 @@ async def test_what_a_person_sees(page: ChatPage) -> None:
     await page.stop()
     await page.reload()
 
-    await page.page.get_by_text("Drawing a picture").wait_for()
+    await page.page.get_by_text("Generating an image").wait_for()
     assert await sketch.count() == 0
 
     await page.ask("sim:draw a disc")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies
-from hosts.tabs import Tab
-from hosts.tool_servers import CONNECTIONS
-from hosts.users import User
+from hosts.servers.tool_servers import CONNECTIONS
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

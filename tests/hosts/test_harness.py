@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from hosts.client import OpenWebUIError
-from hosts.offline import BootError
-from hosts.open_webui import OpenWebUI
-from hosts.page import ChatPage
-from hosts.pipes import STUB, valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
-from hosts.valves_dialog import fill_user_valves
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import fill_user_valves
+from hosts.people.client import OpenWebUIError
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.servers.offline import BootError
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import STUB, valves_changed
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("stub")]
 

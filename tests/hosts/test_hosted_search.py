@@ -7,15 +7,15 @@ import pytest
 import pytest_asyncio
 from openai.types.chat import ChatCompletion
 
-from hosts.client import Json
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
+from hosts.browser.page import ChatPage
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User, permissions
 from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User, permissions
-from hosts.website import Website
+from hosts.servers.website import Website
+from hosts.setup.pipes import valves_changed
+from owui_chat.commentary import COMMENTARY_TYPE
 from owui_chat.storage.markers import strip_markers
-from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bench.large_chats import output_chat
-from hosts.client import Json
+from hosts.people.client import Json
+from hosts.people.tabs import Tab
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.tabs import Tab
-from hosts.users import User
+from large_cases.chats import output_chat
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import LEFT_OUT
 from simulator import Simulator

@@ -11,14 +11,14 @@ import pytest_asyncio
 import trustme
 from aiohttp import web
 
-from certificates import bundle_of, server_side
-from forward_proxy import ForwardProxy
-from hosts.pipes import install_pipe, valves_changed
-from hosts.tabs import Tab
-from hosts.users import User
+from calls.valves import expert
+from hosts.people.tabs import Tab
+from hosts.people.users import User
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
-from upstream import Answerer, Upstream, replying, started, streaming
-from valve_texts import expert
+from upstream.certificates import bundle_of, server_side
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import Answerer, Upstream, replying, started, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -81,7 +81,7 @@ async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
         text, sentence = await answered(tab, admin, BASE_URL=upstream.base_url)
 
     assert "Turn 1." in text
-    assert "something that cannot be read" in sentence
+    assert "data that cannot be read" in sentence
 
 
 def endless_line(beginning: bytes) -> Answerer:
@@ -168,6 +168,6 @@ async def test_two_silences(
 
     stored = [await tab.message(turn) for turn in turns]
     first, middle = (message["error"]["content"]["message"] for message in stored)
-    assert "said nothing for too long" in first
-    assert "fell silent in the middle" in middle
+    assert "sent nothing for too long" in first
+    assert "stopped sending in the middle" in middle
     assert "This is turn 1." in stored[1]["content"]

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from hosts.offline import OLDEST
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, install_toolkit
+from hosts.people.users import User
+from hosts.servers.offline import OLDEST
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, install_toolkit
 from hosts.test_bad_input import PIPE, test_a_wrong_key, test_no_key
 from hosts.test_chat import (
     test_a_page_with_streaming_off,
@@ -44,7 +45,6 @@ from hosts.test_tool_rounds import (
     test_reasoning_survives_the_rounds_and_the_turn,
     test_the_card_is_the_hosts_own,
 )
-from hosts.users import User
 
 pytestmark = [pytest.mark.oldest, pytest.mark.usefixtures("pipe")]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from hosts.chromium import Chromium
-from hosts.page import ChatPage
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
+from hosts.people.users import User
 from hosts.sent import chat_bodies, instructions_of, kinds
-from hosts.users import User
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]

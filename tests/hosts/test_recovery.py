@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from chats.pictures import PNG
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.uploads import attach
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.uploads import attach
-from hosts.users import User
-from picture_sample import PNG
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
 from simulator import Simulator
 from simulator.faults import (
     FailedStart,
@@ -23,7 +24,6 @@ from simulator.faults import (
     refuse_parameter,
     refuse_tool,
 )
-from valve_texts import expert
 
 pytestmark = [
     pytest.mark.host,
@@ -150,7 +150,7 @@ async def test_items_that_are_refused(
             "sim:short First.",
             "One earlier web search call could not be sent again and was left out.",
             "One earlier function call output was sent as plain text.",
-            "A picture or file could not be sent to the model and was left out.",
+            "An image or file could not be sent to the model and was left out.",
         )
         await chat.go_on()
 
@@ -254,7 +254,7 @@ async def test_attempts_that_fail_before_anything_is_shown(
     simulator.faults.append(FailedStart("cut", text="Nothing"))
     async with valves_changed(admin, PIPE, EXPERT_JSON=expert(max_retries=0)):
         nothing = await tab.send(MODEL, "sim:short Nothing")
-    assert "What arrived is kept" not in nothing.error["message"]
+    assert "Everything received so far is kept" not in nothing.error["message"]
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
 
 

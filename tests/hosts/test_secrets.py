@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json, OpenWebUIError
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from calls.valves import expert
+from hosts.people.client import Json, OpenWebUIError
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -48,7 +48,7 @@ UNUSABLE: dict[str, Json] = {
     "no address": {"BASE_URL": f"somebody:{PASSWORD}@127.0.0.1"},
     "wrong port": {"BASE_URL": f"http://somebody:{PASSWORD}/x@127.0.0.1"},
 }
-LOG_TAP = Path(__file__).with_name("log_tap.py").read_text()
+LOG_TAP = (Path(__file__).parent / "plugins/log_tap.py").read_text()
 
 
 @pytest_asyncio.fixture(scope="module")

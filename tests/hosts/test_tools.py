@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from calls.valves import expert
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.tool_servers import CONNECTIONS
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.servers.tool_servers import CONNECTIONS
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
-from upstream import until
-from valve_texts import expert
+from upstream.server import until
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
 USED = {"tool_ids": ["toolkit"]}
-CUSTOM_TOOL = Path(__file__).with_name("custom_tool_filter.py").read_text()
+CUSTOM_TOOL = (Path(__file__).parent / "plugins/custom_tool_filter.py").read_text()
 
 
 def named(function: str) -> dict[str, Any]:
@@ -156,7 +156,7 @@ async def test_the_loop_ends_at_its_limit(
     async with valves_changed(admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
         turn = await tab.send(MODEL, "sim:tool-forever", body=USED)
 
-    assert "asked for more tools than one answer may call" in turn.error["message"]
+    assert "requested more tool calls than one answer may make" in turn.error["message"]
     bodies = chat_bodies(simulator)
     assert [body.get("tool_choice") for body in bodies] == [None, None, None, "none"]
     assert "limit of tool rounds" in outputs_sent(simulator)[-1]

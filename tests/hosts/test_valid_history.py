@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from earlier_writers import EARLIER, earlier_key
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import valves_changed
+from chats.earlier_writers import EARLIER, earlier_key
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]

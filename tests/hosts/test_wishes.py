@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 import pytest
 import pytest_asyncio
 
-from hosts.client import Json
-from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe, valves_changed
+from calls.valves import expert
+from hosts.people.client import Json
+from hosts.people.tabs import Tab, Turn
+from hosts.people.users import User
 from hosts.sent import answered, chat_bodies, is_task
-from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
-from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.servers.open_webui import OpenWebUI
+from hosts.setup.pipes import install_pipe, valves_changed
+from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from simulator import Simulator
 from simulator.accounts import CANARY_KEY
-from valve_texts import expert
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 

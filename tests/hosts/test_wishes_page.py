@@ -7,18 +7,18 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Locator
 
-from hosts.chromium import Chromium
-from hosts.page import ChatPage
-from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies
-from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
-from hosts.users import User
-from hosts.valves_dialog import (
+from hosts.browser.chromium import Chromium
+from hosts.browser.page import ChatPage
+from hosts.browser.valves_dialog import (
     choose_in_controls,
     fill_open_user_valves,
     open_admin_valves,
     open_user_valves,
 )
+from hosts.people.users import User
+from hosts.sent import chat_bodies
+from hosts.setup.pipes import valves_changed
+from hosts.setup.switches import EFFORT, SWITCHES, switches, workspace_model
 from owui_chat.storage.markers import strip_markers
 from simulator import Simulator
 

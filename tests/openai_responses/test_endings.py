@@ -42,7 +42,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
     read_api_error,
 )
-from quota_codes import QUOTA_CODES
+from upstream.quota_codes import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = ASKED_MODEL
@@ -203,10 +203,10 @@ def test_failures(failure: Failure, words: str) -> None:
     [
         ("max_output_tokens", "length limit"),
         ("content_filter", "content filter"),
-        ("steered", "steered away"),
-        ("odd_reason", "not complete (odd_reason)"),
-        (None, "not complete. Ask"),
-        (CANARY, "not complete. Ask"),
+        ("steered", "A newer message"),
+        ("odd_reason", "incomplete (odd_reason)"),
+        (None, "incomplete. Ask"),
+        (CANARY, "incomplete. Ask"),
     ],
 )
 def test_incomplete(reason: str | None, words: str) -> None:
@@ -220,14 +220,14 @@ def test_incomplete(reason: str | None, words: str) -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (ApiError("server_error"), "error of its own"),
+        (ApiError("server_error"), "internal error"),
         (ApiError("rate_limit_exceeded"), "rate limit"),
         (ApiError("insufficient_quota"), "credit"),
         (ApiError("context_length_exceeded"), "longer than the model can read"),
         (ApiError("invalid_prompt"), "usage policies"),
         (ApiError("server_is_overloaded"), "overloaded"),
-        (ApiError(None, "server_error"), "error of its own"),
-        (ApiError("odd", "server_error"), "error of its own"),
+        (ApiError(None, "server_error"), "internal error"),
+        (ApiError("odd", "server_error"), "internal error"),
         (ApiError("odd_code"), "reported an error (odd_code)"),
         (ApiError(None, "odd_type"), "reported an error (odd_type)"),
         (ApiError(), "reported an error. Try again"),
@@ -283,7 +283,7 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (400, ApiError("invalid_encrypted_content"), "reasoning of an earlier"),
         (400, ApiError("context_length_exceeded"), "longer than the model"),
         (500, ApiError(), "(HTTP 500)"),
-        (500, ApiError("server_error"), "error of its own."),
+        (500, ApiError("server_error"), "reported an internal error."),
         (502, ApiError(), "(HTTP 502)"),
         (503, ApiError(), "overloaded"),
         (
@@ -294,8 +294,12 @@ def test_code_of_an_ending_is_a_word(error: ApiError, code: str | None) -> None:
         (400, ApiError(None, None, "input[3].content[0].type"), "at input[3].content"),
         (418, ApiError(), "HTTP 418. An administrator"),
         (403, ApiError(MISALIGNMENT), "safety monitoring stopped this answer"),
-        (403, ApiError("cyber_policy"), "may help to attack computers"),
-        (400, ApiError("content_filter", None, "prompt"), "content filter of OpenAI"),
+        (403, ApiError("cyber_policy"), "may help attack computers"),
+        (
+            400,
+            ApiError("content_filter", None, "prompt"),
+            "OpenAI's content filter rejected",
+        ),
         (429, ApiError("flex_unavailable"), "no flex capacity"),
     ],
 )
@@ -347,7 +351,7 @@ WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
         (
             {"message": f"Invalid value: '{WRONG_KEY_WORDS}'", "code": "invalid_value"},
             "invalid_value",
-            "refused the request",
+            "rejected the request",
         ),
     ],
 )
@@ -387,15 +391,15 @@ def test_notice_is_bounded(notice: SafetyNotice, length: int) -> None:
 
 
 OTHER_WORDS = {
-    "The model `qwen9` does not exist.": "does not exist, or is no longer there",
-    'model "qwen9" not found, try pulling it first': "does not exist, or is no longer",
-    "Invalid model name passed in model=qwen9.": "does not exist, or is no longer",
+    "The model `qwen9` does not exist.": "does not exist, has been shut down",
+    'model "qwen9" not found, try pulling it first': "does not exist, has been shut down",
+    "Invalid model name passed in model=qwen9.": "does not exist, has been shut down",
     "This model's maximum context length is 4096 tokens.": "longer than the model can",
     "the request exceeds the available context size (4096)": "longer than the model",
     "litellm.ContextWindowExceededError: too long": "longer than the model can",
     "Invalid 'input': array too long. Expected an array": "longer than the model can",
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
-    "Invalid 'input[3].call_id': string too long.": "refused the request",
+    "Invalid 'input[3].call_id': string too long.": "rejected the request",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from owui_administration.endpoints import EndpointEntry, read_endpoints
-from owui_manifold.config import build_endpoint
-from owui_manifold.valves import Valves
+from owui_manifold.call.config import build_endpoint
+from owui_manifold.call.valves import Valves
 
 Json = dict[str, Any]
 SHARED: Json = {

@@ -16,7 +16,7 @@ from owui_administration.rules import (
     read_limits,
 )
 from owui_administration.usage_table import UsageRow, UsageTable
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 TODAY = date(2026, 11, 25)  # a Wednesday
 

@@ -8,7 +8,7 @@ import pytest
 
 from owui_administration import names
 from owui_administration.filter import Filter
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL, call_of, chat, host_context, valves_for
+from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.endings import Ending
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.tools import ToolResult
@@ -21,12 +21,12 @@ from openai_responses.transport.stream import TextDelta
 from owui_administration.account import Account
 from owui_administration.filter import Filter
 from owui_chat.events import AnswerEvent
-from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
-from owui_manifold.spending import event_words
+from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.run.answer import answer_events
+from owui_manifold.run.spending import event_words
 from simulator import Simulator
-from spans import Memory, remember
-from stand_in_host import StandInHost, host_callable
+from stand_in.host import StandInHost, host_callable
+from stand_in.telemetry import Memory, remember
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 

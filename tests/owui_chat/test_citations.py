@@ -11,7 +11,7 @@ from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import CitedEvent, SourceCited
-from run_sample import message, output, run_of
+from runs.sample import message, output, run_of
 
 A, B = "https://a.example/x", "https://b.example/y?z=1"
 

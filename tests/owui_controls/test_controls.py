@@ -9,8 +9,8 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings, build_request
 from owui_controls import code_interpreter, effort, web_search
 from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
-from owui_manifold.config import Config, read_config
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.call.config import Config, read_config
+from owui_manifold.call.valves import UserValves, Valves
 
 FILTERS: dict[str, Any] = {
     "web_search": web_search.Filter,

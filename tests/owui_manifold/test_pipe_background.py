@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat, valves_for
-from openai_responses.requests.replay import strip_for_replay
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import Valves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     PLAIN,
     answering,
@@ -26,6 +19,13 @@ from pipe_calls import (
     stored,
     usages,
 )
+from calls.sample import call_of, chat, valves_for
+from openai_responses.requests.replay import strip_for_replay
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.context import Caller
+from owui_manifold.call.valves import Valves
+from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 
 Json = dict[str, Any]

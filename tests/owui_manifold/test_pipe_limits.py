@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, chat, valves_for
+from calls.outcomes import answering, chunks_of, errors, grown, statuses, stored
+from calls.sample import MODEL, chat, valves_for
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import message_key, read_records, write_records
 from owui_manifold.pipe import Pipe
-from owui_manifold.store import ChatKeys
-from pipe_calls import answering, chunks_of, errors, grown, statuses, stored
+from owui_manifold.store.chat_store import ChatKeys
 from simulator import Simulator
-from stand_in_host import SERVER_SECRET, StandInHost
+from stand_in.host import SERVER_SECRET, StandInHost
 
 pytestmark = [
     pytest.mark.asyncio,

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from call_sample import TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import strip_markers
-from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import (
+from calls.outcomes import (
     NATIVE,
     TEMPORARY,
     answering,
@@ -22,9 +18,13 @@ from pipe_calls import (
     statuses,
     stored,
 )
+from calls.sample import TOOL, USER, chat, valves_for
+from owui_chat.storage.markers import strip_markers
+from owui_manifold.call.valves import UserValves
+from owui_manifold.pipe import Pipe
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_tool
-from stand_in_host import StandInHost
+from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 

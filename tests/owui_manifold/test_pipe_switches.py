@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, USER, chat
+from calls.outcomes import NATIVE, chunks_of, closings, grown, result_of, said, usages
+from calls.sample import IDS, USER, chat
+from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves
-from pipe_calls import NATIVE, chunks_of, closings, grown, result_of, said, usages
 from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]

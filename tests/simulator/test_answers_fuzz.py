@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from picture_sample import PIXEL
+from chats.pictures import PIXEL
 from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import RequestOrigin, Responder
 from simulator.refusals import Refusal

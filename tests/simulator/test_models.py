@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openai.types.shared import ResponsesModel
 
-from picture_sample import PNG, data_url
+from chats.pictures import PNG, data_url
 from simulator.models import MODELS, is_retired, read_family
 
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}]

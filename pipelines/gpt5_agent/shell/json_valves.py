@@ -1,7 +1,7 @@
 """Valves of the pipeline that hold JSON objects, with their keys and ranges.
 
 docs/agent-settings.md is generated from the descriptions. The keys that the pipe has,
-too, have its names (pipes/owui_manifold/expert.py).
+too, have its names (pipes/owui_manifold/call/expert.py).
 """
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,16 +21,16 @@ class AgentExpertSettings(TimeoutSettings):
         default=1,
         ge=0,
         le=5,
-        description="How often a request that failed before any text is sent again, "
+        description="How often a request that failed before any text is retried, "
         "0 to 5.",
     )
     caller_may_set: str = Field(
         default="context, query, emit_intermediate_thoughts",
-        description="What a request may set beside its chat, tools, sampling and "
-        "format, separated by commas; also `agent_model`, `instruction`, "
+        description="What a request may set besides its chat, tools, sampling and "
+        "format, separated by commas; also possible: `agent_model`, `instruction`, "
         "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
-        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
-        "can then spend more, or change the rules.",
+        "`reasoning_summary`, `verbosity` and the API's parameters. Anyone who may "
+        "chat can then spend more, or change the rules.",
     )
 
 
@@ -56,7 +56,7 @@ class SandboxOptions(BaseModel):
     )
     wheels: str = Field(
         default="",
-        description="Folder of wheels; the packages in them can be imported.",
+        description="Folder of wheels whose packages can be imported.",
     )
 
 

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from openai_responses.errors import valve_error
-from openai_responses.items import Item, kind_of
+from openai_responses.items import Item, call_fee
 from openai_responses.json_input import (
     as_mapping,
     as_text,
@@ -116,7 +116,7 @@ def cost_of_run(
         cost += tokens
     if facts.regional and host.endswith(_REGIONAL_HOST_SUFFIX):
         cost *= _REGIONAL_FACTOR
-    return cost + sum(kind_of(item).fee for item in output)
+    return cost + sum(call_fee(item) for item in output)
 
 
 _REGIONAL_HOST_SUFFIX = ".api.openai.com"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import (
+from agents.sample import (
     ScriptedProvider,
     WeatherTool,
     answered,
@@ -17,6 +17,7 @@ from agent_sample import (
     metadata_of,
     question,
 )
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
@@ -26,8 +27,7 @@ from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.models.usage import Usage
-from run_sample import call, message
-from skipping_loop import run_skipping
+from runs.sample import call, message
 
 SAID = message("9", "All is done.")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_sample import CITY, ScriptedProvider, host_tool, question
+from agents.sample import CITY, ScriptedProvider, host_tool, question
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.ports import ModelAnswer, Provider
@@ -14,8 +14,8 @@ from openai_responses.items import Item
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from run_sample import call, message
-from runs import limits, simulated
+from runs.against_server import limits, simulated
+from runs.sample import call, message
 from simulator import Simulator
 
 pytestmark = pytest.mark.asyncio

@@ -25,6 +25,7 @@ class Work:
         self.begun = threading.Event()
         self.closed = threading.Event()
         self.at_ends = 0
+        self.calls = 0
 
     async def pieces(
         self, *texts: str, then: str = ""
@@ -38,6 +39,15 @@ class Work:
                 await asyncio.Event().wait()
             if then == "failure":
                 raise ValueError("broken")
+        finally:
+            self.closed.set()
+
+    async def rounds(self) -> AsyncGenerator[AnswerPiece, None]:
+        """Ask, and show what came, again and again."""
+        try:
+            while True:
+                self.calls += 1
+                yield f"round {self.calls}"
         finally:
             self.closed.set()
 
@@ -138,6 +148,17 @@ def test_a_reader_who_left_ends_work_that_goes_on(
     next(hasty.stream(work.flood()))
 
     assert work.closed.wait(60)
+
+
+def test_nobody_reads_so_nothing_more_is_asked(hasty: AsyncBridge, work: Work) -> None:
+    """After Stop one call may be under way; no other one begins."""
+    reading = hasty.stream(work.rounds())
+    first_piece(reading)
+    seen = first_piece(reading)
+
+    assert work.closed.wait(60)
+    assert seen == "round 2"
+    assert work.calls <= 3
 
 
 def test_a_reader_who_stays_outlives_the_lease(work: Work) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from chats.pictures import PIXEL, PNG
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.host_files import HostFiles
 from gpt5_agent.shell.log import AgentLog
@@ -16,7 +17,6 @@ from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import OwnTools
 from openai_responses.loop.tools import ToolResult
-from picture_sample import PIXEL, PNG
 from toolbox.sandbox.tools import SandboxResult
 from toolbox.sandbox.workspaces import SandboxFile
 

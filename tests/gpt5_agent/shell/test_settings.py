@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from calls.valves import expert
 from gpt5_agent.events import RunMetadata
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.log import AgentLog
@@ -20,7 +21,6 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
-from valve_texts import expert
 
 KEY = "sk-simulator-12345"
 MESSAGES = [{"role": "user", "content": "hello"}]

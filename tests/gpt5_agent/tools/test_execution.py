@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from chats.pictures import PNG
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.ports import HostFileError
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.loop.tools import ToolResult
-from picture_sample import PNG
-from skipping_loop import run_skipping
 
 Json = dict[str, Any]
 PIXEL = base64.b64encode(PNG).decode()

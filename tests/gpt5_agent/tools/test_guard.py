@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_sample import REPEATED
+from agents.sample import REPEATED
+from event_loops.skipping_loop import run_skipping
 from gpt5_agent.tools.guard import (
     TOOL_FAILED_TEXT,
     GuardedTools,
@@ -14,8 +15,7 @@ from gpt5_agent.tools.guard import (
 )
 from openai_responses.items import Item
 from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
-from skipping_loop import run_skipping
-from tool_sample import (
+from runs.tools import (
     CANARY,
     CITY,
     Json,

@@ -2,20 +2,20 @@
 
 import pytest
 
-import wire_events as wire
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ItemDone, TextDelta
-from runs import asking, end_of, report, report_of, simulated
+from runs.against_server import asking, end_of, report, report_of, simulated
 from simulator import Simulator
-from upstream import streaming
+from upstream import wire
+from upstream.server import streaming
 
 pytestmark = pytest.mark.asyncio
 
 MEGABYTE = 1 << 20
-TOO_LARGE = "sent more than this pipe accepts for one answer"
+TOO_LARGE = "sent more data than this pipe accepts for one answer"
 
 
 def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:

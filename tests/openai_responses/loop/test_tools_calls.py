@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approver,
@@ -22,8 +23,7 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
-from skipping_loop import run_skipping
-from tool_sample import (
+from runs.tools import (
     CANARY,
     CITY,
     Json,

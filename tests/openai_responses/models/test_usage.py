@@ -2,8 +2,8 @@
 
 import pytest
 
-import wire_events as wire
 from openai_responses.models.usage import Usage, add_usage, read_usage
+from upstream import wire
 
 
 def test_usage_of_the_api() -> None:

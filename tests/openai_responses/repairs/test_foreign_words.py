@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from measures.work_count import count_work
 from openai_responses.errors import ApiError, Failure, read_api_error
 from openai_responses.repairs.finding import find_repair
 from openai_responses.repairs.memory import (
@@ -23,7 +24,6 @@ from openai_responses.repairs.memory import (
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import sent_request
-from work_count import count_work
 
 Json = dict[str, Any]
 

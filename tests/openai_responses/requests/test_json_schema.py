@@ -11,16 +11,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from schema_forms import (
+from simulator.checks.schemas import check_schemas, find_lookaround
+from simulator.refusals import Refusal
+from strictness.forms import (
     argument_error,
     drop_optional_nulls,
     open_schema,
     strict_schema,
 )
-from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.schemas import check_schemas, find_lookaround
-from simulator.refusals import Refusal
-from strict_rules import broken_rules
+from strictness.rules import broken_rules
+from strictness.strategies import VALUES, Schema, garbage, schemas, values
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))

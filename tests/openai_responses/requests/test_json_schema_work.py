@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from measures.work_count import Word, count_work
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import json_size
 from openai_responses.requests.tools import (
@@ -19,10 +20,14 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from schema_forms import argument_error, drop_optional_nulls, open_schema, strict_schema
-from schema_strategies import Schema, garbage
 from simulator.checks.schemas import check_schemas
-from work_count import Word, count_work
+from strictness.forms import (
+    argument_error,
+    drop_optional_nulls,
+    open_schema,
+    strict_schema,
+)
+from strictness.strategies import Schema, garbage
 
 LOOP: Schema = {
     "$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"} for _ in range(3)]}},

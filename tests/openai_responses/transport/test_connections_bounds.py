@@ -18,8 +18,8 @@ from openai_responses.transport.connections import (
     Timeouts,
     container_file,
 )
-from owui_manifold.models import fetch_models
-from upstream import KEY, Answerer, Upstream, ask, replying
+from owui_manifold.call.models import fetch_models
+from upstream.server import KEY, Answerer, Upstream, ask, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -99,7 +99,9 @@ async def test_object_that_is_too_large(connections: Connections, case: str) -> 
 async def test_deep_object_is_unreadable(connections: Connections, body: str) -> None:
     """However deep."""
     async with Upstream(replying(body)) as upstream:
-        with pytest.raises(UnreadableAnswer, match="not as the Responses API does"):
+        with pytest.raises(
+            UnreadableAnswer, match="did not answer like the Responses API"
+        ):
             await ask(connections, upstream.endpoint)
 
 

@@ -12,7 +12,7 @@ from openai_responses.transport.connections import (
 )
 from simulator import Simulator
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE
-from upstream import Upstream, replying
+from upstream.server import Upstream, replying
 
 pytestmark = pytest.mark.asyncio
 

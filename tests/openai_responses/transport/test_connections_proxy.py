@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import trustme
 
-from certificates import bundle_of, server_side
-from forward_proxy import ForwardProxy
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.transport.connections import Connections
-from runs import CANARY, end_of, limits, report
-from upstream import KEY, Upstream, ask, free_port, replying
+from runs.against_server import CANARY, end_of, limits, report
+from upstream.certificates import bundle_of, server_side
+from upstream.forward_proxy import ForwardProxy
+from upstream.server import KEY, Upstream, ask, free_port, replying
 
 pytestmark = pytest.mark.asyncio
 

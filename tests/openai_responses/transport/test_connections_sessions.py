@@ -10,7 +10,7 @@ from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.transport.connections import Connections
-from upstream import KEY, Upstream, ask, post, replying, until
+from upstream.server import KEY, Upstream, ask, post, replying, until
 
 pytestmark = pytest.mark.asyncio
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import trustme
 
-from certificates import bundle_of, server_side
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, InvalidRequest
 from openai_responses.transport.connections import Connections
-from upstream import KEY, Upstream, ask, post, replying
+from upstream.certificates import bundle_of, server_side
+from upstream.server import KEY, Upstream, ask, post, replying
 
 pytestmark = pytest.mark.asyncio
 

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-import wire_events as wire
-from event_types import KNOWN_TYPES
 from openai_responses.errors import ApiError, MalformedEvent
 from openai_responses.transport.stream import (
     AnnotationAdded,
@@ -26,6 +24,8 @@ from openai_responses.transport.stream import (
     TextDone,
     parse_event,
 )
+from upstream import wire
+from upstream.event_types import KNOWN_TYPES
 
 ITEM = {"type": "message", "id": "msg_1"}
 RESPONSE = {"id": "resp_1", "output": []}

@@ -10,7 +10,7 @@ from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
-from run_sample import (
+from runs.sample import (
     AUTHOR,
     TRANSCRIPTS,
     Ids,

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from package_types import check_event
 from simulator.scenarios.mcp import MCP_SCENARIOS
 from simulator.transcripts import (
     NOT_STORED,
@@ -12,6 +11,7 @@ from simulator.transcripts import (
     play_scenario,
     strip_item,
 )
+from upstream.package_types import check_event
 
 CLOCKS = {
     "type": "mcp",

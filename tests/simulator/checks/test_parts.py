@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
+from chats.pictures import BMP, GIF, JPEG, MOVING_GIF, PDF, PIXEL, WEBP, data_url
 
 pytestmark = pytest.mark.asyncio
 

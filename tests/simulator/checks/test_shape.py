@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from picture_sample import PIXEL
+from chats.pictures import PIXEL
 
 pytestmark = pytest.mark.asyncio
 

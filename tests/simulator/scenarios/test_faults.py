@@ -6,7 +6,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI, NotFoundError
 
-from package_types import check_event
 from simulator.files import CONTAINER, EXPIRED, TABLE, TABLE_FILE, draw_picture
 from simulator.scenarios.made import MADE_SCENARIOS
+from upstream.package_types import check_event
 
 pytestmark = pytest.mark.asyncio
 

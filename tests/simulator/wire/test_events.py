@@ -7,11 +7,11 @@ import pytest
 from openai.types.responses import Response
 from pydantic import TypeAdapter
 
-from package_types import check_event, unknown_fields
 from simulator import Simulator
 from simulator.scenarios.catalog import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
 from simulator.transcripts import fit_call
+from upstream.package_types import check_event, unknown_fields
 
 pytestmark = pytest.mark.asyncio
 

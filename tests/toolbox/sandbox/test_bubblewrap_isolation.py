@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sample import CANARY, Chat
+from sandboxes.real import CANARY, Chat
 from toolbox.sandbox.bubblewrap import find_interpreters
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

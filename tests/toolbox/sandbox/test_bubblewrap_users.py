@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_sample import sandboxed_processes
+from sandboxes.real import sandboxed_processes
 from toolbox.sandbox.bubblewrap import find_interpreters
-from upstream import until
+from upstream.server import until
 
 SOURCES = Path(__file__).resolve().parents[3] / "pipelines" / "toolbox"
 SOMEBODY = 12_345

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from pretended_sandbox import CONFINED
+from sandboxes.pretended import CONFINED
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.containers import ContainerBackend
 from toolbox.sandbox.program import SANDBOX_PROGRAM
 from toolbox.sandbox.tools import SandboxTools
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

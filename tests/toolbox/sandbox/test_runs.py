@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pretended_sandbox import Pretended, answering
+from sandboxes.pretended import Pretended, answering
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.bubblewrap import _BubblewrapProcess
 from toolbox.sandbox.processes import start_process

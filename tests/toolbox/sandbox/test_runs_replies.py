@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pretended_sandbox import Pretended, confined_answering
+from sandboxes.pretended import Pretended, confined_answering
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
 from toolbox.sandbox.tools import SandboxResult, SandboxTools

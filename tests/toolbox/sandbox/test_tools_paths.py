@@ -3,7 +3,7 @@
 import pytest
 import pytest_asyncio
 
-from sandbox_sample import CANARY, Chat
+from sandboxes.real import CANARY, Chat
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sample import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
+from sandboxes.real import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
 from toolbox.sandbox.backend import SandboxLimits, SandboxProcess
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
-from upstream import until
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

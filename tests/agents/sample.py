@@ -1,0 +1,138 @@
+"""Questions to the agent, with a model that is written down, for tests."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.thoughts import read_answer_text
+from gpt5_agent.events import AgentEvent, ExecutionEnded, RunMetadata, StateChanged
+from gpt5_agent.ports import ModelAnswer
+from gpt5_agent.request import AgentRequest, OwnToolSettings
+from openai_responses.endings import CUT, Ending
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, is_call
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.transport.connections import Connections
+from runs.sample import call, run_of
+
+Json = dict[str, Any]
+CITY: Json = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+}
+REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
+ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
+
+
+class WeatherTool:
+    """A tool of the agent's own that notes what it was called with."""
+
+    def __init__(self, name: str = "get_weather", failing: bool = False) -> None:
+        self.name = name
+        self.description = "Say how the weather is."
+        self.args: Mapping[str, Any] = CITY
+        self.called: list[Json] = []
+        self._failing = failing
+
+    async def execute(self, args: Json) -> object:
+        """Say that it rains."""
+        self.called.append(args)
+        if self._failing:
+            raise ValueError("the password is hunter2")
+        return f"Rain in {args['city']}."
+
+
+def host_tool(name: str = "host_weather") -> Json:
+    """A tool that Open WebUI runs, as it stands in a body."""
+    function = {"name": name, "description": "Weather.", "parameters": CITY}
+    return {"type": "function", "function": function}
+
+
+def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
+    """A call of a tool."""
+    return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
+
+
+class ScriptedProvider:
+    """A model whose answers are written down; `asked` is what it was given."""
+
+    def __init__(self, *answers: Sequence[Item], break_off: Ending = CUT) -> None:
+        self._answers = list(answers)
+        self._break_off = break_off
+        self.asked: list[tuple[list[Item], list[str]]] = []
+
+    async def generate(
+        self, history: Sequence[Item], tools: Sequence[Item]
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the next answer; one that is empty breaks off."""
+        names = [str(tool["name"]) for tool in tools]
+        self.asked.append((list(history), names))
+        answer = self._answers.pop(0)
+        *events, ended = run_of(*answer)
+        assert isinstance(ended, RunDone)
+        if not answer:
+            yield ModelAnswer(True, (), "", ended._replace(ending=self._break_off))
+            return
+        for event in events:
+            yield event
+        found = tuple(filter(is_call, ended.output))
+        text = read_answer_text(ended.output)
+        yield ModelAnswer(not found, found, text, run_end=ended)
+
+
+def question(*tools: Any, said: str = "Weather?", **more: Any) -> AgentRequest:
+    """A question with tools of the agent's own."""
+    own = more.pop("own", OwnToolSettings(tools=tools))
+    messages = more.pop("messages", [{"role": "user", "content": said}])
+    return AgentRequest(
+        strategy="gpt5_function_calling",
+        model=more.pop("model", "gpt-5"),
+        messages=messages,
+        body=more.pop("body", {}),
+        endpoint=more.pop("endpoint", ENDPOINT),
+        connections=more.pop("connections", Connections()),
+        own_tools=own,
+        **more,
+    )
+
+
+async def events_of(
+    asked: AgentRequest, provider: ScriptedProvider | None = None
+) -> list[AgentEvent]:
+    """All that the agent reports; its end is told once."""
+    ended: list[RunMetadata] = []
+    told = asked._replace(on_end=ended.append)
+    if provider is None:
+        events = run_agent(told)
+    else:
+        events = run_agent(told, lambda _asked, _prepared: provider)
+    async with aclosing(events):
+        found = [event async for event in events]
+    shown = [one.metadata for one in found if isinstance(one, ExecutionEnded)]
+    assert len([one for one in found if isinstance(one, RunDone)]) == 1
+    assert len(ended) == len(shown) <= 1
+    return found
+
+
+def answered(events: Sequence[AgentEvent]) -> list[object]:
+    """The outputs of the calls that the agent answered."""
+    return [one.item["output"] for one in events if isinstance(one, ToolOutput)]
+
+
+def states(events: Sequence[AgentEvent]) -> list[str]:
+    """What the agent did, one after the other."""
+    return [one.state for one in events if isinstance(one, StateChanged)]
+
+
+def ending_of(events: Sequence[AgentEvent]) -> Ending:
+    """How the run ended."""
+    [ended] = [one for one in events if isinstance(one, RunDone)]
+    return ended.ending
+
+
+def metadata_of(events: Sequence[AgentEvent]) -> RunMetadata:
+    """What the answer took."""
+    [ended] = [one for one in events if isinstance(one, ExecutionEnded)]
+    return ended.metadata
