@@ -1,6 +1,5 @@
 """What the stand-in remembers, writes down, prints."""
 
-import ast
 import asyncio
 import sys
 from pathlib import Path
@@ -108,17 +107,3 @@ def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "others/by-hand.sse").exists()
     assert files_in(tmp_path) == {name for name, _ in build_transcripts()}
     assert "transcripts in" in capsys.readouterr().out
-
-
-def test_nothing_is_shared_with_the_client_under_test() -> None:
-    """The stand-in imports none of our other packages."""
-    ours = {"openai_responses", "owui_chat", "owui_manifold", "gpt5_agent", "toolbox"}
-    for path in PACKAGE.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            else:
-                continue
-            assert not {name.split(".")[0] for name in names} & ours, path

@@ -97,6 +97,19 @@ async def test_every_stream_is_numbered_and_ends_once(client: Any, name: str) ->
             assert types[:2] == ["response.created", "response.in_progress"]
 
 
+async def test_a_field_that_no_class_knows_is_found() -> None:
+    """The check of this file can fail: it sees strange fields, deep ones too."""
+    event = {
+        "type": "response.output_item.done",
+        "sequence_number": 1,
+        "output_index": 0,
+        "item": {"id": "rs_1", "type": "reasoning", "summary": [], "mood": "calm"},
+    }
+
+    with pytest.raises(AssertionError):
+        check_event(event)
+
+
 async def test_every_json_answer_is_a_response(client: Any) -> None:
     """Without a stream the answer is the Response of the last event."""
     for one in STREAMED:
