@@ -67,7 +67,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, zip_longest
 from mimetypes import guess_type
@@ -333,7 +333,7 @@ def as_text(value: object) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -1012,7 +1012,6 @@ def _texts(values: object) -> list[str]:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -1021,8 +1020,7 @@ def _texts(values: object) -> list[str]:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
-# administrator has to look at is in `fault`, for a shell to say with its own names.
+# `str(error)` is our own sentence for a person, without body, header or key.
 # --------------------------------------------------------------------------------------
 
 
@@ -1087,27 +1085,6 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
-SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
-]
-"""Fields of `Endpoint` that can be the cause of a failure."""
-
-
-class SettingFault(NamedTuple):
-    """The settings that can be the cause of a failure; none if it has another one.
-
-    Settings have other names where an administrator sees them, and who can change them
-    depends on the host, so what to do is worded by the shells.
-    """
-
-    settings: tuple[SettingName, ...] = ()
-    certainty: Literal["certain", "likely", "possible"] = "likely"
-    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
-
-
-NO_FAULT = SettingFault()
-
-
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -1120,22 +1097,31 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
-        super().__init__(sentence)
-        self.fault = fault
-
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-class InvalidSetting(InvalidRequest):
-    """A field of the endpoint has a value that cannot be used."""
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
-    def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
-        super().__init__(reason, SettingFault((name,), "certain"))
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -1143,11 +1129,9 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
-    ) -> None:
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.was_sent = was_sent
 
 
@@ -1194,15 +1178,9 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(
-        self,
-        sentence: str,
-        failure: Failure,
-        request_id: str = "",
-        fault: SettingFault = NO_FAULT,
-    ) -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -1473,10 +1451,12 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
-#
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
-# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -1486,7 +1466,7 @@ _PICTURE = (
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = "OpenAI does not accept the API key."
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -1613,14 +1593,20 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
+            "BASE_URL",
+        ),
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy in front of the model's server rejected the request",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -1636,13 +1622,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The model's server did not answer like the Responses API.",
-        "compressed": "The model's server sent a compressed answer, which cannot be "
-        "read.",
+        "": check_valves(
+            "The server at BASE_URL did not answer like the Responses API",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than is accepted for one "
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -1662,19 +1653,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
-_WRONG_ADDRESS = SettingFault(("base_url",))
-
-FAULTS: Mapping[tuple[str, str], SettingFault] = {
-    ("refused", "3"): _WRONG_ADDRESS,
-    ("refused", WRONG_KEY): SettingFault(("api_key",)),
-    ("refused", "401"): SettingFault(("api_key",)),
-    ("refused", "404"): _WRONG_ADDRESS,
-    ("refused", "407"): SettingFault(("proxy",)),
-    ("unreadable", ""): _WRONG_ADDRESS,
-    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
-}
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
-
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -1687,8 +1665,6 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
-    fault: SettingFault = NO_FAULT
-    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1703,16 +1679,14 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
-    fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
+    return Ending(kind, sentence=SENTENCES[kind][""])
 
 
 COMPLETED = Ending("completed")
-CUT = _ending_without_code("cut")
-UNREADABLE = _ending_without_code("unreadable")
-COMPRESSED = _ending_without_code("unreadable", "compressed")
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1731,7 +1705,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1740,7 +1714,6 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1748,14 +1721,13 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
+        return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
+        return Ending("refused", _code(error.error), str(error))
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
-        return Ending(kind, sentence=str(error), fault=error.fault)
-    return _ending_without_code(kind, word)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1801,29 +1773,16 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
-
-
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
-
-
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return _REFUSAL_SENTENCES[word].format(
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1838,7 +1797,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -2009,7 +1968,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the model's facts, response
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -2079,6 +2038,21 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -2109,6 +2083,26 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3111,7 +3105,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# Models that are described elsewhere (`overrides`) have priority over all of these.
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 # --------------------------------------------------------------------------------------
 
 
@@ -3163,7 +3158,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3341,6 +3336,61 @@ def _capitalized_id(model_id: str) -> str:
         elif word != "latest":
             shown.append(word.capitalize())
     return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -5546,7 +5596,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; `extra_headers` have priority."""
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -5571,15 +5621,9 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server is not an http or https address.",
-        )
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server contains a user name or a password.",
-        )
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -5618,19 +5662,16 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is not None:
-        return address
-    if stated:
-        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
-    raise InvalidRequest(
-        "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
-    )
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -6319,13 +6360,13 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
-# not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
+# means not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-ANSWER_KEYS = (
+CALLERS_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6334,9 +6375,9 @@ ANSWER_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else."""
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
-ACCOUNT_KEYS: Mapping[str, str] = {
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6349,7 +6390,7 @@ ACCOUNT_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7646,7 +7687,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7873,7 +7914,7 @@ def _strict_item(item: Item) -> Item:
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# client does not tell the old one. Errors of aiohttp become errors of this package here.
+# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -8104,7 +8145,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise _unreadable_answer(UNREADABLE) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -8147,13 +8188,8 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_sentence(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
-        raise _unreadable_answer(UNREADABLE)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -8167,8 +8203,7 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
+        return ApiRefused(sentence, failure, self.request_id)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -8203,7 +8238,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a client usually has one."""
+"""Files of certificates that are remembered; a pipe usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -8275,7 +8310,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -8296,9 +8331,8 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            raise InvalidSetting(
-                "ca_bundle", "The file of certificates to trust cannot be read."
-            ) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -8365,34 +8399,26 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
-    except ValueError:
-        raise InvalidRequest(
-            "The key, the address, the proxy or a header of the model's server contains "
-            "an invalid character.",
-            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
+    except ValueError:
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
+def _network_sentence(error: Exception, host: str) -> str:
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
+            return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
-
-
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves."
+    )
 
 
 async def container_file(
@@ -9206,6 +9232,10 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 _Value = TypeVar("_Value")
 
@@ -9260,6 +9290,83 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
+
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9703,15 +9810,20 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -9953,7 +10065,7 @@ def _new_id(own: str) -> str:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events.
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
 # --------------------------------------------------------------------------------------
 
 
@@ -10973,9 +11085,6 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -10983,7 +11092,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), own_name),
+        origin=read_origin(wire.get("origin"), model),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -13451,68 +13560,6 @@ def _clean_part(part: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
-# shells.caller
-#
-# Who asks: what both shells are told by Open WebUI.
-# --------------------------------------------------------------------------------------
-
-
-class ChatCaller(NamedTuple):
-    """Who asks, and for which chat and message; empty ids are unknown."""
-
-    host_model: str = ""
-    """The host's id of the model, `{function or pipeline id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_words
-#
-# Valves that hold a list of words.
-# --------------------------------------------------------------------------------------
-
-
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
-    if not unknown:
-        return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -13571,31 +13618,6 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
 
 
 # --------------------------------------------------------------------------------------
-# shells.shell
-#
-# Which of the two shells speaks: their messages differ in nothing else.
-# --------------------------------------------------------------------------------------
-
-
-class Shell(NamedTuple):
-    """The names of a shell in messages."""
-
-    noun: str
-    """Like "pipe"."""
-    valves_page: str
-    """How an administrator gets to its valves."""
-
-    @property
-    def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
-        return f"the valves of this {self.noun}"
-
-
-PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
-PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
 # shells.timeouts
 #
 # The time limits of requests that an administrator can set, for pipe and agents.
@@ -13621,281 +13643,6 @@ class TimeoutSettings(BaseModel):
         ge=30,
         le=900,
         description="Longest silence within an answer, also in reasoning, 30 to 900.",
-    )
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_messages
-#
-# What administrators are told about valves, for pipe and agents.
-#
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
-# --------------------------------------------------------------------------------------
-
-
-HEADERS_EXAMPLE = '{"X-Team": "blue"}'
-
-_VALVES: Mapping[SettingName, str] = {
-    "api_key": "API_KEY",
-    "base_url": "BASE_URL",
-    "ca_bundle": "CA_BUNDLE",
-    "extra_headers": "EXTRA_HEADERS",
-    "proxy": "PROXY",
-    "verify_ssl": "VERIFY_SSL",
-}
-_EXAMPLES: Mapping[SettingName, str] = {
-    "base_url": DEFAULT_BASE_URL,
-    "extra_headers": HEADERS_EXAMPLE,
-}
-
-
-def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
-    settings = fault.settings
-    if not settings:
-        return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
-
-
-def error_message(error: ResponsesError, shell: Shell) -> str:
-    """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
-
-
-def advised_ending(ending: Ending, shell: Shell) -> Ending:
-    """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
-
-
-def valve_message(problem: str, shell: Shell, example: str = "") -> str:
-    """Return the message about a valve; `problem` names it and has no full stop."""
-    return f"{problem}. {_correct_valve('it', shell, example)}"
-
-
-def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
-    """Return the error of a valve without which nothing is sent."""
-    return InvalidRequest(valve_message(problem, shell, example))
-
-
-def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
-    shown = f", for example {example}" if example else ""
-    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
-
-
-def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
-
-
-# --------------------------------------------------------------------------------------
-# shells.tool_valves
-#
-# The valves that say which tools may run, and for how long, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    "auto": "auto",
-    "ask": "ask",
-    "deny": "deny",
-}
-
-_Parsed = TypeVar("_Parsed")
-
-_MAX_QUOTED_ENTRY = 40
-"""Characters of an entry that a message repeats."""
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = (
-        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    message = valve_message(problem, shell, "`delete_*=ask`")
-    return [*asked, ("*", "ask")], message
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(
-    text: str, shell: Shell
-) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
-    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return default, patterns, message
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Parsed | None]
-) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Parsed]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
-
-
-# --------------------------------------------------------------------------------------
-# shells.endpoint_valves
-#
-# Where requests go, by the valves that pipe and agents have in common.
-# --------------------------------------------------------------------------------------
-
-
-class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Literal["auto", "openai", "strict"]
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
-
-
-def environment_key() -> str:
-    """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def missing_key_error(shell: Shell) -> InvalidRequest:
-    """Return the error of a shell whose administrator has set no key."""
-    return InvalidRequest(
-        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page})."
-    )
-
-
-def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(text)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, shell, HEADERS_EXAMPLE)
-    return headers
-
-
-def endpoint_of_valves(
-    valves: EndpointValves,
-    *,
-    api_key: str,
-    proxy: str,
-    headers: Mapping[str, str],
-    token: str = "",
-) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=api_key,
-        token=token,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
-    )
-
-
-# --------------------------------------------------------------------------------------
-# shells.caller_settings
-#
-# What callers may set beside their chat, by the words of `caller_may_set`.
-#
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
-# --------------------------------------------------------------------------------------
-
-
-_SETTING = "caller_may_set"
-
-
-def unknown_permissions(
-    words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
-    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
-
-
-def left_out_line(
-    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
-) -> str:
-    """Return the line of the log about settings that a request may not have.
-
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
-    """
-    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
-    if not new:
-        return ""
-    return (
-        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
-        "says what a request may set)"
     )
 
 
@@ -19526,114 +19273,6 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
 
 
 # --------------------------------------------------------------------------------------
-# gpt5_agent.shell.inlet
-#
-# Who calls the pipeline, and what Open WebUI attached to the chat.
-#
-# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
-# the pipeline's own inlet and keeps what the inlet adds.
-# --------------------------------------------------------------------------------------
-
-
-CONTEXT_KEY = "agent_context"
-_MAX_ATTACHED = 20
-"""Attached files that are put into the sandbox."""
-_FILE_KEYS = ("type", "id", "name")
-_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
-
-
-class PipelineCaller(ChatCaller):
-    """Which message of which chat is answered, or which task of the host."""
-
-    @property
-    def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
-        return self.host_reads and self.streams
-
-    @property
-    def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
-        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
-
-
-class AttachedToChat(NamedTuple):
-    """What Open WebUI attached to the chat of a call."""
-
-    tool_ids: frozenset[str] = frozenset()
-    """What it may put in front of the names of its tools."""
-    files: tuple[tuple[str, str], ...] = ()
-    """The ids and names of files."""
-
-
-def read_inlet_context(
-    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
-
-    The files are the last ones attached, each with type, id and name.
-    """
-    metadata = as_mapping(body.get("metadata"))
-    context: dict[str, Any] = {
-        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
-    }
-    if user is not None and user.get("role") == "admin":
-        context["is_admin"] = True
-    tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
-    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
-    if files:
-        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
-    return context
-
-
-def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the pipe needs of an attached file."""
-    return {key: file.get(key) for key in _FILE_KEYS}
-
-
-def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return PipelineCaller(
-        host_model=str(body.get("model") or ""),
-        streams=bool(body.get("stream")),
-        is_admin=context.get("is_admin") is True,
-        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
-    )
-
-
-def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
-    """Return what is attached to the chat of a body that passed the inlet."""
-    context = as_mapping(body.get(CONTEXT_KEY))
-    return AttachedToChat(
-        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(_read_files(context.get("files"))),
-    )
-
-
-def _read_files(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of files; a name that is taken gets its row's number."""
-    taken: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
-        if row.get("type") not in ("file", "image") or not row.get("id"):
-            continue
-        name = shorten_name(str(row.get("name") or "file"))
-        if name in taken:
-            name = f"{number}-{name}"
-        taken.add(name)
-        yield str(row["id"]), name
-
-
-def _read_tool_id(reference: object) -> str:
-    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
-    tool_id = str(reference).partition("|")[0]
-    for kind in ("server:", "mcp:", "openapi:"):
-        tool_id = tool_id.removeprefix(kind)
-    return tool_id
-
-
-# --------------------------------------------------------------------------------------
 # gpt5_agent.shell.log
 #
 # Lines in the server's log, with the id of their answer and without secrets.
@@ -20271,6 +19910,9 @@ class Valves(BaseModel):
 # --------------------------------------------------------------------------------------
 
 
+THIS_PLACE = "the valves of this pipeline"
+
+
 class AgentExpertSettings(TimeoutSettings):
     """What EXPERT_JSON can hold: settings that hardly any server needs to change."""
 
@@ -20339,11 +19981,405 @@ def find_valve_problems(valves: Valves) -> list[str]:
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)
     return problems
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.presets
+#
+# Guides by their names: built-in ones, and the files of PRESETS_DIR.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_PRESET_CHARACTERS = 1_000_000
+
+
+def find_preset(name: str, folder: str = "") -> Guide:
+    """Return the guide of that name; one in `folder` wins over a built-in one.
+
+    Raises InvalidRequest for an unknown name and for an invalid file.
+    """
+    name = name.strip()
+    if not name:
+        return NO_GUIDE
+    path = _find_preset_file(name, folder)
+    if path:
+        return _read_preset_file(name, path)
+    if name in BUILT_IN_GUIDES:
+        return BUILT_IN_GUIDES[name]
+    known_names = ", ".join(BUILT_IN_GUIDES)
+    raise _preset_error(
+        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
+    )
+
+
+def _find_preset_file(name: str, folder: str) -> str:
+    """Return the path of a file in the folder; empty without one.
+
+    A name cannot lead out of the folder, not even by a link.
+    """
+    if not folder.strip():
+        return ""
+    folder_path = realpath(folder.strip())
+    try:
+        path = realpath(join(folder_path, f"{name}.json"))
+        getsize(path)
+    except (OSError, ValueError):
+        return ""
+    return path if commonpath((folder_path, path)) == folder_path else ""
+
+
+def _read_preset_file(name: str, path: str) -> Guide:
+    """Return the guide in a file; raises InvalidRequest."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+    except (OSError, ValueError):
+        raise _preset_error(name, "cannot be read as a preset") from None
+
+
+def _preset_error(name: str, problem: str) -> InvalidRequest:
+    """Return the error of a preset that an administrator corrects."""
+    return InvalidRequest(
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
+        "valves, or the file."
+    )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.settings
+#
+# One call of the pipeline: who calls, and the settings from valves and request.
+#
+# Open WebUI removes the metadata from a body before the pipeline gets it, but shows it to
+# the pipeline's own inlet and keeps what the inlet adds.
+# --------------------------------------------------------------------------------------
+
+
+CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
+_MIN_COMPACTION_TOKENS = 1000
+"""The API refuses a lower threshold."""
+_CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
+
+
+class PipelineCaller(NamedTuple):
+    """Which message of which chat is answered, or which task of the host."""
+
+    model: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    user_id: str = ""
+    task: str = ""
+    streams: bool = False
+    is_admin: bool = False
+    tool_ids: frozenset[str] = frozenset()
+    """What Open WebUI may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of the files that are attached to the chat."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer."""
+        return bool(self.chat_id and self.message_id)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the host can show a card: it needs a stream."""
+        return self.is_host and self.streams
+
+    @property
+    def workspace(self) -> str:
+        """The key of a user's files in a chat; empty without a chat."""
+        return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
+
+
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role.
+
+    The files are the last ones attached, each with type, id and name.
+    """
+    metadata = as_mapping(body.get("metadata"))
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if user is not None and user.get("role") == "admin":
+        context["is_admin"] = True
+    tool_ids = as_list(metadata.get("tool_ids"))
+    if tool_ids:
+        context["tool_ids"] = tool_ids
+    files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
+    if files:
+        context["files"] = [_select_file_fields(as_mapping(file)) for file in files]
+    return context
+
+
+def _select_file_fields(file: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the pipe needs of an attached file."""
+    return {key: file.get(key) for key in _FILE_KEYS}
+
+
+def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; a name that is taken gets its row's number."""
+    taken: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") not in ("file", "image") or not row.get("id"):
+            continue
+        name = shorten_name(str(row.get("name") or "file"))
+        if name in taken:
+            name = f"{number}-{name}"
+        taken.add(name)
+        yield str(row["id"]), name
+
+
+def _read_tool_id(reference: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(reference).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
+
+
+def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
+    """Return who calls; a body that passed no inlet is a plain client's."""
+    context = as_mapping(body.get(CONTEXT_KEY))
+    return PipelineCaller(
+        model=str(body.get("model") or ""),
+        streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_attached(context.get("files"))),
+        **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
+    )
+
+
+class AgentInput(NamedTuple):
+    """One question: `can_ask` allows approvals in the chat, `tools` run here.
+
+    `notices` are for administrators, where `is_new` says that they were not yet shown.
+    """
+
+    strategy: str
+    messages: Sequence[Mapping[str, Any]]
+    body: Mapping[str, Any]
+    valves: Valves
+    can_ask: bool = False
+    tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
+    notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = show_always
+    store_file: StoreFile | None = None
+    repairs: RepairMemory | None = None
+
+    def choose_text(self, key: str, default: str) -> str:
+        """Return a text of the request; an object or list in it as JSON."""
+        value = self.body.get(key)
+        if isinstance(value, Mapping | list):
+            return json.dumps(value)
+        if isinstance(value, str) and value.strip():
+            return value
+        return default
+
+
+def build_agent_request(
+    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
+) -> AgentRequest:
+    """Return the request to the agent; raises InvalidRequest."""
+    valves = question.valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
+    notices = question.notices
+    if rules_error:
+        log.warn(rules_error)
+        notices = (*notices, rules_error)
+
+    def log_metadata(metadata: RunMetadata) -> None:
+        log.line(json.dumps(metadata.wire()))
+
+    return AgentRequest(
+        strategy=question.strategy,
+        parameters=_build_parameters(question),
+        messages=question.messages,
+        body=question.body,
+        endpoint=endpoint,
+        connections=connections,
+        limits=_build_run_limits(valves),
+        settings=_build_request_settings(question, endpoint),
+        own_tools=_build_tool_settings(question, rules),
+        query=question.choose_text("query", ""),
+        context=question.body.get("context") or valves.CONTEXT or None,
+        notices=notices if question.caller.is_admin else (),
+        is_new=question.is_new,
+        chat=question.caller.workspace,
+        log=log.line,
+        debug=valves.DEBUG,
+        on_end=log_metadata,
+        user_id=question.caller.user_id,
+        repairs=question.repairs,
+    )
+
+
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
+    valves = question.valves
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
+        instruction=question.choose_text("instruction", valves.INSTRUCTION),
+        prompt_policy_overrides=question.choose_text(
+            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
+        ),
+        policy_style=valves.POLICY_STYLE,
+        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
+        ),
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
+    )
+
+
+def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
+    """Return the tools that run here, and the rules for all tools."""
+    valves = question.valves
+    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
+    return OwnToolSettings(
+        tools=question.tools,
+        approver=Approver(rules, other_names=own_names),
+        limits=CallLimits(
+            seconds=default_seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=own_seconds,
+        ),
+        asks_in_chat=question.can_ask,
+        delegates=valves.DELEGATION,
+        store_file=question.store_file,
+    )
+
+
+def _shows_thoughts(question: AgentInput) -> bool:
+    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
+    name = "emit_intermediate_thoughts"
+    chosen = question.body.get(name)
+    if chosen is None:
+        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return read_bool(name, chosen)
+
+
+def read_api_key(valves: Valves) -> str:
+    """Return the API key, or nothing if there is none that can be read."""
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
+    """Return the API key of the valves or of the environment; empty without one.
+
+    Raises InvalidRequest for a key that cannot be read.
+    """
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
+    key = _read_api_key(valves)
+    if not key:
+        raise InvalidRequest(
+            "This pipeline has no API key yet. An administrator has to set API_KEY in "
+            "its valves (Admin Panel > Settings > Pipelines)."
+        )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=key,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        strict=valves.COMPATIBILITY == "strict",
+    )
+
+
+def _read_extra_headers(stored: str) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
+    if headers is None:
+        raise valve_error(
+            "EXTRA_HEADERS is not a JSON object of texts",
+            '{"X-Team": "blue"}',
+            place=THIS_PLACE,
+        )
+    return {
+        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
+    }
+
+
+def _build_run_limits(valves: Valves) -> Limits:
+    """Return the limits of one request, in seconds, and how often it is retried."""
+    expert = read_expert_settings(valves)
+    timeouts = Timeouts(
+        connect=expert.connect_timeout_seconds,
+        first_event=expert.first_event_timeout_seconds,
+        idle=expert.idle_timeout_seconds,
+    )
+    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+
+
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
+    """Return the fields of a request that the valves decide."""
+    valves = question.valves
+    caller = question.caller
+    summary = valves.REASONING_SUMMARY
+    return Settings(
+        effort=valves.REASONING_EFFORT or None,
+        summary=None if summary == "disabled" else summary,
+        verbosity=valves.VERBOSITY or None,
+        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": _build_compaction(question, endpoint),
+        },
+    )
+
+
+def _build_compaction(
+    question: AgentInput, endpoint: Endpoint
+) -> list[dict[str, Any]] | None:
+    """Return when OpenAI compacts a chat; None if it does not.
+
+    At COMPACTION_TOKENS, or at half of the model's window if that is less.
+    """
+    valves = question.valves
+    threshold = valves.COMPACTION_TOKENS
+    if threshold == 0 or endpoint.is_azure:
+        return None
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    window = model.facts.context_window
+    if window:
+        threshold = min(threshold, window // 2)
+    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
+    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -20420,10 +20456,8 @@ def _read_fast_clock() -> float:
     return 24 * monotonic_seconds()
 
 
-def open_host_files(
-    valves: Valves, user_id: str, files: Sequence[tuple[str, str]], log: AgentLog
-) -> HostFiles:
-    """Return the attached `files` of a chat, by id and name; `log` hides the key.
+def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
+    """Return the files of a chat; `log` hides the key.
 
     A key that cannot be read is none: it must not cost the answer.
     """
@@ -20432,7 +20466,7 @@ def open_host_files(
     except InvalidRequest:
         key = ""
     log.hide([key])
-    return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
+    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 
 
 _MAX_SANDBOXES = 4
@@ -20506,282 +20540,6 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
         file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.presets
-#
-# Guides by their names: built-in ones, and the files of PRESETS_DIR.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return NO_GUIDE
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in BUILT_IN_GUIDES:
-        return BUILT_IN_GUIDES[name]
-    known_names = ", ".join(BUILT_IN_GUIDES)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.settings
-#
-# The settings of one call of the pipeline, from its valves and its request.
-# --------------------------------------------------------------------------------------
-
-
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
-
-
-class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here.
-
-    `notices` are for administrators, where `is_new` says that they were not yet shown.
-    """
-
-    strategy: str
-    messages: Sequence[Mapping[str, Any]]
-    body: Mapping[str, Any]
-    valves: Valves
-    can_ask: bool = False
-    tools: Sequence[Tool] = ()
-    caller: PipelineCaller = PipelineCaller()
-    attached: AttachedToChat = AttachedToChat()
-    notices: tuple[str, ...] = ()
-    is_new: Callable[[str], bool] = show_always
-    store_file: StoreFile | None = None
-    repairs: RepairMemory | None = None
-
-    def choose_text(self, key: str, default: str) -> str:
-        """Return a text of the request; an object or list in it as JSON."""
-        value = self.body.get(key)
-        if isinstance(value, Mapping | list):
-            return json.dumps(value)
-        if isinstance(value, str) and value.strip():
-            return value
-        return default
-
-
-def build_agent_request(
-    question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
-) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
-    valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    notices = question.notices
-    if rules_error:
-        log.warn(rules_error)
-        notices = (*notices, rules_error)
-
-    def log_metadata(metadata: RunMetadata) -> None:
-        log.line(json.dumps(metadata.wire()))
-
-    return AgentRequest(
-        strategy=question.strategy,
-        parameters=_build_parameters(question),
-        messages=question.messages,
-        body=question.body,
-        endpoint=endpoint,
-        connections=connections,
-        limits=_build_run_limits(valves),
-        settings=_build_request_settings(question, endpoint),
-        own_tools=_build_tool_settings(question, rules),
-        query=question.choose_text("query", ""),
-        context=question.body.get("context") or valves.CONTEXT or None,
-        notices=notices if question.caller.is_admin else (),
-        is_new=question.is_new,
-        chat=question.caller.workspace,
-        log=log.line,
-        debug=valves.DEBUG,
-        on_end=log_metadata,
-        user_id=question.caller.user_id,
-        repairs=question.repairs,
-    )
-
-
-def _build_parameters(question: AgentInput) -> StrategyParameters:
-    """Return what the strategy is to do: the request decides before the valves.
-
-    Raises InvalidRequest.
-    """
-    valves = question.valves
-    return StrategyParameters(
-        model=question.choose_text("agent_model", valves.MODEL),
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        prompt_policy_overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        policy_style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-        maximum_iterations=clamp_number(
-            question.body.get("maximum_iterations"),
-            1,
-            MAX_ITERATIONS,
-            valves.MAXIMUM_ITERATIONS,
-        ),
-        maximum_seconds=valves.MAXIMUM_SECONDS,
-        maximum_tokens=valves.MAXIMUM_TOKENS,
-        emit_intermediate_thoughts=_shows_thoughts(question),
-    )
-
-
-def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
-    """Return the tools that run here, and the rules for all tools."""
-    valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(
-        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
-    )
-    own_names = partial(find_own_names, tool_ids=question.attached.tool_ids)
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(rules, other_names=own_names),
-        limits=CallLimits(
-            seconds=default_seconds,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-            own=own_seconds,
-        ),
-        asks_in_chat=question.can_ask,
-        delegates=valves.DELEGATION,
-        store_file=question.store_file,
-    )
-
-
-def _shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    name = "emit_intermediate_thoughts"
-    chosen = question.body.get(name)
-    if chosen is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool(name, chosen)
-
-
-def read_api_key(valves: Valves) -> str:
-    """Return the API key, or nothing if there is none that can be read."""
-    with suppress(InvalidRequest):
-        return _read_api_key(valves)
-    return ""
-
-
-def _read_api_key(valves: Valves) -> str:
-    """Return the API key of the valves or of the environment; empty without one.
-
-    Raises InvalidRequest for a key that cannot be read.
-    """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or environment_key()
-
-
-def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
-    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
-    key = _read_api_key(valves)
-    if not key:
-        raise missing_key_error(PIPELINE_SHELL)
-    valve = "EXTRA_HEADERS"
-    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
-    endpoint = endpoint_of_valves(
-        valves,
-        api_key=key,
-        proxy=reveal_secret(valves.PROXY, "PROXY"),
-        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
-    )
-    log.hide(endpoint.secrets)
-    return endpoint
-
-
-def _build_run_limits(valves: Valves) -> Limits:
-    """Return the limits of one request, in seconds, and how often it is retried."""
-    expert = read_expert_settings(valves)
-    timeouts = Timeouts(
-        connect=expert.connect_timeout_seconds,
-        first_event=expert.first_event_timeout_seconds,
-        idle=expert.idle_timeout_seconds,
-    )
-    return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
-
-
-def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
-    """Return the fields of a request that the valves decide."""
-    valves = question.valves
-    caller = question.caller
-    summary = valves.REASONING_SUMMARY
-    return Settings(
-        effort=valves.REASONING_EFFORT or None,
-        summary=None if summary == "disabled" else summary,
-        verbosity=valves.VERBOSITY or None,
-        stream=bool(question.body.get("stream")) and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults={
-            **hash_ids("chat", caller.user_id, caller.chat_id),
-            "context_management": _build_compaction(question, endpoint),
-        },
-    )
-
-
-def _build_compaction(
-    question: AgentInput, endpoint: Endpoint
-) -> list[dict[str, Any]] | None:
-    """Return when OpenAI compacts a chat; None if it does not.
-
-    At COMPACTION_TOKENS, or at half of the model's window if that is less.
-    """
-    valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context_window
-    if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
 
 
 # --------------------------------------------------------------------------------------
@@ -21106,9 +20864,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             async for event in events:
                 for _ in renderer.show(event):
                     pass
-        return renderer.result(
-            _new_completion_id(), unix_seconds(), call.caller.host_model
-        )
+        return renderer.result(_new_completion_id(), unix_seconds(), call.caller.model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         return error_chunk(_report_exception(error, call.log))
 
@@ -21123,37 +20879,23 @@ async def _open_run(
     valves = call.question.valves
     endpoint = build_endpoint(valves, log)
     workspace = caller.workspace or log.run_id
-    attached = call.question.attached.files
-    host_files = open_host_files(valves, caller.user_id, attached, log)
-    async with aclosing(host_files) as files:
+    async with aclosing(open_host_files(valves, caller, log)) as files:
         tools = await call.own_tools.open_tools(valves, workspace, log, files)
         question = call.question._replace(
-            tools=tools, store_file=files.store if caller.host_reads else None
+            tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with (
-            aclosing(run_agent(request)) as events,
-            aclosing(_with_advice(events)) as advised_events,
-        ):
-            yield advised_events, renderer
-
-
-async def _with_advice(events: _Events) -> _Events:
-    """Yield the events; the end says which valves an administrator has to check."""
-    async for event in events:
-        if isinstance(event, RunDone):
-            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
-        else:
-            yield event
+        async with aclosing(run_agent(request)) as events:
+            yield events, renderer
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
     emits_thoughts = request.parameters.emit_intermediate_thoughts
-    if not caller.host_reads:
+    if not caller.is_host:
         return ClientRenderer(
-            emits_thoughts, _new_completion_id(), unix_seconds(), caller.host_model
+            emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
         )
     family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
@@ -21180,13 +20922,13 @@ async def _run_task(call: PipelineCall) -> Chunk:
                     text = _read_task_text(event, log)
     except Exception as error:  # a title that failed is no reason to fail a chat
         _report_exception(error, log)
-    return task_result(text, call.caller.host_model)
+    return task_result(text, call.caller.model)
 
 
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
+        log.warn(ended.ending.sentence)
         return ""
     return completion_text(ended)
 
@@ -21205,7 +20947,7 @@ def _new_completion_id() -> str:
 def _report_exception(error: Exception, log: AgentLog) -> str:
     """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        message = error_message(error, PIPELINE_SHELL)
+        message = str(error)
         log.warn(f"nothing was sent: {message}")
     else:
         message = _INTERNAL_ERROR
@@ -21274,9 +21016,11 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = (_SETTINGS | _CHAT_KEYS) - _NEVER
+    known = (_SETTINGS | _CHAT_KEYS | {""}) - _NEVER
     advice = "No key that requests may set has such a name."
-    return unknown_permissions(comma_list(may_set.lower()), known, advice)
+    return unknown_words(
+        "EXPERT_JSON, caller_may_set,", _split_words(may_set), known, advice
+    )
 
 
 def select_keys(
@@ -21286,7 +21030,7 @@ def select_keys(
 
     `may_set` is `caller_may_set` of EXPERT_JSON.
     """
-    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
+    allowed = _CHAT_KEYS.union(_split_words(may_set))
     kept: dict[str, Any] = {}
     refused: set[str] = set()
     for key, value in body.items():
@@ -21313,6 +21057,11 @@ def _select_fields(
         else:
             refused.add(setting)
     return kept, refused
+
+
+def _split_words(may_set: str) -> list[str]:
+    """Return the words of `caller_may_set`."""
+    return [word.strip() for word in may_set.lower().split(",")]
 
 
 # --------------------------------------------------------------------------------------
@@ -21408,7 +21157,6 @@ class Pipeline:
             valves=self.valves,
             can_ask=caller.can_ask,
             caller=caller,
-            attached=read_attached(body),
             notices=self._find_notices(log),
             is_new=self._shown_notices.first_time,
             repairs=self._repairs,
@@ -21451,10 +21199,12 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        shown = {name: name for name in refused}
-        line = left_out_line(who, shown, self._logged.first_time)
-        if line:
-            log.warn(line)
+        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
+        if new:
+            log.warn(
+                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
+                "EXPERT_JSON says what a request may set)"
+            )
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:

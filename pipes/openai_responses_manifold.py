@@ -310,7 +310,6 @@ def as_text(value: object) -> str:
 #
 # ResponsesError
 #  ├─ InvalidRequest         our own check refused it; nothing was sent
-#  │   └─ InvalidSetting     because of a field of the endpoint
 #  ├─ ConnectionFailed       no connection, or it broke before an answer
 #  ├─ TimedOut               the server or the run took too long
 #  ├─ ResponseLost           a background response whose rest cannot be had
@@ -319,8 +318,7 @@ def as_text(value: object) -> str:
 #  ├─ AnswerTooLarge         an answer that is not read on
 #  └─ MalformedEvent         one event of a stream that cannot be read
 #
-# `str(error)` is our own sentence for a person, without body, header or key. What an
-# administrator has to look at is in `fault`, for a shell to say with its own names.
+# `str(error)` is our own sentence for a person, without body, header or key.
 # --------------------------------------------------------------------------------------
 
 
@@ -385,27 +383,6 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
-SettingName = Literal[
-    "api_key", "base_url", "ca_bundle", "extra_headers", "proxy", "verify_ssl"
-]
-"""Fields of `Endpoint` that can be the cause of a failure."""
-
-
-class SettingFault(NamedTuple):
-    """The settings that can be the cause of a failure; none if it has another one.
-
-    Settings have other names where an administrator sees them, and who can change them
-    depends on the host, so what to do is worded by the shells.
-    """
-
-    settings: tuple[SettingName, ...] = ()
-    certainty: Literal["certain", "likely", "possible"] = "likely"
-    """`certain`: the value cannot be used. `possible`: the failure may also pass."""
-
-
-NO_FAULT = SettingFault()
-
-
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
@@ -418,22 +395,31 @@ class ResponsesError(Exception):
     status = 0
     """That of HTTP, if there was an answer."""
 
-    def __init__(self, sentence: str = "", fault: SettingFault = NO_FAULT) -> None:
-        """Keep the settings that can be the cause."""
-        super().__init__(sentence)
-        self.fault = fault
-
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
-class InvalidSetting(InvalidRequest):
-    """A field of the endpoint has a value that cannot be used."""
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = {word[:40] for word in words}.difference(known)
+    shown = ", ".join(sorted(unknown)[:5])
+    return f"{valve} contains unknown names: {shown}. {advice}" if shown else ""
 
-    def __init__(self, name: SettingName, reason: str) -> None:
-        """Keep the name of the field; `reason` is a sentence that does not name it."""
-        super().__init__(reason, SettingFault((name,), "certain"))
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -441,11 +427,9 @@ class ConnectionFailed(ResponsesError):
 
     failure = Failure()
 
-    def __init__(
-        self, sentence: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
-    ) -> None:
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         """Note whether the server may have got the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.was_sent = was_sent
 
 
@@ -492,15 +476,9 @@ class MalformedEvent(ResponsesError):
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(
-        self,
-        sentence: str,
-        failure: Failure,
-        request_id: str = "",
-        fault: SettingFault = NO_FAULT,
-    ) -> None:
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
-        super().__init__(sentence, fault)
+        super().__init__(sentence)
         self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
@@ -771,10 +749,12 @@ def _inside_base64(raw: bytes, offset: int) -> str:
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 # asked for. No text of the server is shown, because it may quote a key or a prompt.
-#
-# The sentences are for whoever chats. Which setting can be the cause is in FAULTS: only a
-# shell knows what an administrator calls it.
 # --------------------------------------------------------------------------------------
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
 
 
 _PICTURE = (
@@ -784,7 +764,7 @@ _PICTURE = (
 _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
-_WRONG_KEY = "OpenAI does not accept the API key."
+_WRONG_KEY = check_valves("OpenAI does not accept the API key", "API_KEY")
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -911,14 +891,20 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not available to this API key. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because the key would go along.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}). Redirects are "
+            "not followed, because the key would go along",
+            "BASE_URL",
+        ),
         WRONG_KEY: _WRONG_KEY,
         "401": _WRONG_KEY,
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at the address of the model's server.",
-        "407": "The proxy in front of the model's server rejected the request.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy in front of the model's server rejected the request",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and images.",
         "429": _RATE_LIMIT,
@@ -934,13 +920,18 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The model's server did not answer like the Responses API.",
-        "compressed": "The model's server sent a compressed answer, which cannot be "
-        "read.",
+        "": check_valves(
+            "The server at BASE_URL did not answer like the Responses API",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which cannot be read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
         "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than is accepted for one "
+        "too_large": "The model's server sent more data than this pipe accepts for one "
         "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
@@ -960,19 +951,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
 exception's text."""
 
-_WRONG_ADDRESS = SettingFault(("base_url",))
-
-FAULTS: Mapping[tuple[str, str], SettingFault] = {
-    ("refused", "3"): _WRONG_ADDRESS,
-    ("refused", WRONG_KEY): SettingFault(("api_key",)),
-    ("refused", "401"): SettingFault(("api_key",)),
-    ("refused", "404"): _WRONG_ADDRESS,
-    ("refused", "407"): SettingFault(("proxy",)),
-    ("unreadable", ""): _WRONG_ADDRESS,
-    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
-}
-"""The settings that can be the cause, by kind of ending and word of SENTENCES."""
-
 
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause.
@@ -985,8 +963,6 @@ class Ending(NamedTuple):
     kind: str
     code: str | None = None
     sentence: str = ""
-    fault: SettingFault = NO_FAULT
-    """The settings that can be the cause."""
 
     @property
     def is_failure(self) -> bool:
@@ -1001,16 +977,14 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.")
 
 
-def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its sentence."""
-    fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, sentence=SENTENCES[kind][word], fault=fault)
+def _usual_ending(kind: str) -> Ending:
+    """Return the ending of a kind whose cause has no code."""
+    return Ending(kind, sentence=SENTENCES[kind][""])
 
 
 COMPLETED = Ending("completed")
-CUT = _ending_without_code("cut")
-UNREADABLE = _ending_without_code("unreadable")
-COMPRESSED = _ending_without_code("unreadable", "compressed")
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "this model"
 """Stands in a sentence for the id that was asked for, until a run puts it in."""
@@ -1029,7 +1003,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
-    return Ending(kind, _code(error), failure_sentence(error), failure_fault(error))
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
@@ -1038,7 +1012,6 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
     ResponseLost: ("cut", "lost"),
     UnreadableAnswer: ("unreadable", "-"),
     InvalidRequest: ("invalid", "-"),
-    InvalidSetting: ("invalid", "-"),
 }
 """Kind and word of the sentence; `-` stands for the exception's own."""
 
@@ -1046,14 +1019,13 @@ _EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
     if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
+        return _usual_ending(error.kind)
     if isinstance(error, ApiRefused):
-        return Ending("refused", _code(error.error), str(error), error.fault)
+        return Ending("refused", _code(error.error), str(error))
     connection_lost = ("cut", "") if has_begun else ("unreachable", "-")
     kind, word = _EXCEPTIONS.get(type(error), connection_lost)
-    if word == "-":
-        return Ending(kind, sentence=str(error), fault=error.fault)
-    return _ending_without_code(kind, word)
+    sentence = str(error) if word == "-" else SENTENCES[kind][word]
+    return Ending(kind, sentence=sentence)
 
 
 def _code(error: ApiError) -> str | None:
@@ -1099,29 +1071,16 @@ def failure_sentence(error: ApiError) -> str:
     return _sentence("failed", error)
 
 
-def failure_fault(error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an error like that."""
-    return refusal_fault(error.status, error) if error.status else NO_FAULT
-
-
-_REFUSAL_SENTENCES = {**SENTENCES["failed"], **SENTENCES["refused"]}
-
-
 def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return _REFUSAL_SENTENCES[word].format(
+    sentences = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    word = _first_known(_refusal_words(status, error), sentences)
+    return sentences[word].format(
         code="" if word else _shown(error.code),
         param=_shown(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
     )
-
-
-def refusal_fault(status: int, error: ApiError) -> SettingFault:
-    """Return the settings that can be the cause of an HTTP status of 300 or more."""
-    word = _first_known(_refusal_words(status, error), _REFUSAL_SENTENCES)
-    return FAULTS.get(("refused", word), NO_FAULT)
 
 
 def _refusal_words(status: int, error: ApiError) -> list[str]:
@@ -1136,7 +1095,7 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
-    # A 404 about a place of the request does not mean that the address is wrong.
+    # A 404 about a place of the request does not mean that BASE_URL is wrong.
     if status != 404 or not (error.param or error.names_a_place):
         words.append(str(status))
     if status >= 500:
@@ -1246,7 +1205,7 @@ def hex_digest(text: str) -> str:
 #
 # `TOOL_KINDS` is the one list of them: what a caller may set, what a limit can forbid and
 # what a call costs, what a request offers and what goes back follow it. What only a host
-# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe and
+# knows stands in tables of the same kinds: `TOOL_SETTINGS` of the pipe (valves) and
 # `HOSTED_CARDS` of the page (cards). tests/test_tool_kinds.py fails for a kind that one of
 # them lacks.
 # --------------------------------------------------------------------------------------
@@ -1998,7 +1957,7 @@ class ModelFacts(NamedTuple):
 #
 # The tokens that a run used, and what they cost.
 #
-# Costs are in US dollars, by the prices of the model's facts, response
+# Costs are in US dollars, by the prices of the catalog or of the administrator, response
 # by response: the tier that the server named and the length of the input count
 # (docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
 # estimated.
@@ -2068,6 +2027,21 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = {
+    "input": _is_price,
+    "cached": _is_price,
+    "cache_write": _is_price,
+    "output": _is_price,
+    "fast": _is_price,
+    "ultrafast": _is_price,
+}
+"""The prices and factors that an administrator can state."""
+
+
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
@@ -2098,6 +2072,26 @@ def format_money(dollars: float) -> str:
         return f"${dollars:,.2f}"
     rounded = Decimal(f"{dollars:.2g}")
     return f"${rounded:f}"
+
+
+def read_prices(text: str) -> dict[str, ModelPrices]:
+    """Return prices by model id from a JSON object; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
+        raise valve_error(
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -3100,7 +3094,8 @@ gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (o
 #    `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
 # 5. any other name, with the facts of its family, or with cautious facts.
 #
-# Models that are described elsewhere (`overrides`) have priority over all of these.
+# An administrator's override takes the facts of the model in `like`, or of the family,
+# and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 # --------------------------------------------------------------------------------------
 
 
@@ -3152,7 +3147,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, one of `overrides` first; an unknown one is sent as it is.
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
 
     An effort at the end of an overridden name counts if the model accepts it.
     """
@@ -3330,6 +3325,61 @@ def _capitalized_id(model_id: str) -> str:
         elif word != "latest":
             shown.append(word.capitalize())
     return " ".join(shown)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_YES_OR_NO_FACTS = tuple(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    "context_window": _is_count,
+    "default_effort": str,
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "lacks": [str],
+    "like": str,
+    "max_output_tokens": _is_count,
+    "name": str,
+    "sampling": "always|with_none|never",
+    "shutdown": str,
+    "successor": str,
+}
+"""The facts that an entry can have, with the form of each."""
+
+
+@lru_cache(maxsize=8)
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
+    table = parse_json_object(text.strip() or "{}")
+    if table is None:
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
+    return {model: _read_override(model, row) for model, row in table.items()}
+
+
+def _read_override(model_id: str, row: object) -> ResolvedModel:
+    if not isinstance(row, Mapping):
+        raise _entry_error(model_id, "is not a JSON object")
+    for key, value in row.items():
+        if not matches_schema({key: value}, _OVERRIDE_FORMS):
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like = facts.pop("like", "")
+    name = facts.pop("name", "")
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
+
+
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # --------------------------------------------------------------------------------------
@@ -5524,7 +5574,7 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; `extra_headers` have priority."""
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         headers: dict[str, str] = {}
         if self.token:
@@ -5549,15 +5599,9 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server is not an http or https address.",
-        )
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        raise InvalidSetting(
-            "base_url",
-            "The address of the model's server contains a user name or a password.",
-        )
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:
@@ -5596,19 +5640,16 @@ def url_parts(text: str) -> SplitResult | None:
 
 def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    stated = endpoint.proxy.strip()
-    proxy = stated or _environment_proxy(url)
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
-    if url_parts(address) is not None:
-        return address
-    if stated:
-        raise InvalidSetting("proxy", "The proxy is not an http or https address.")
-    raise InvalidRequest(
-        "The proxy that this server's environment names is not an http or https "
-        "address. An administrator has to correct the environment."
-    )
+    if url_parts(address) is None:
+        raise InvalidRequest(
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or Open WebUI's environment."
+        )
+    return address
 
 
 def _environment_proxy(url: str) -> str | None:
@@ -5633,7 +5674,7 @@ def _environment_proxy(url: str) -> str | None:
 #
 # Each event loop has one session. The first run that borrows it opens it. It is closed
 # when no run has used it for a while, or when its owner is gone: a host that replaces a
-# client does not tell the old one. Errors of aiohttp become errors of this package here.
+# pipe does not tell the old one. Errors of aiohttp become errors of this package here.
 # --------------------------------------------------------------------------------------
 
 
@@ -5864,7 +5905,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise _unreadable_answer(UNREADABLE) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -5907,13 +5948,8 @@ class _HttpResponse:
         if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
-            raise ApiRefused(
-                failure_sentence(error),
-                failure,
-                self.request_id,
-                failure_fault(error),
-            )
-        raise _unreadable_answer(UNREADABLE)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -5927,8 +5963,7 @@ class _HttpResponse:
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error)
-        fault = refusal_fault(status, error)
-        return ApiRefused(sentence, failure, self.request_id, fault)
+        return ApiRefused(sentence, failure, self.request_id)
 
 
 _SHOULD_RETRY = {"true": True, "false": False}
@@ -5963,7 +5998,7 @@ _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 _MAX_CERTIFICATES = 8
-"""Files of certificates that are remembered; a client usually has one."""
+"""Files of certificates that are remembered; a pipe usually has one."""
 
 
 class _Certificates(NamedTuple):
@@ -6035,7 +6070,7 @@ class Connections:
                 if not is_good:
                     raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise _unreadable_answer(COMPRESSED)
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -6056,9 +6091,8 @@ class Connections:
                     self._certificates.clear()
                 self._certificates[path] = known
         except (OSError, ValueError):
-            raise InvalidSetting(
-                "ca_bundle", "The file of certificates to trust cannot be read."
-            ) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
         return known.context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -6125,34 +6159,26 @@ async def _receive(
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
-        raise _connection_failed(error, endpoint.host) from None
-    except ValueError:
-        raise InvalidRequest(
-            "The key, the address, the proxy or a header of the model's server contains "
-            "an invalid character.",
-            SettingFault(("api_key", "base_url", "proxy", "extra_headers")),
+        raise ConnectionFailed(
+            _network_sentence(error, endpoint.host),
+            was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
+    except ValueError:
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
-def _connection_failed(error: Exception, host: str) -> ConnectionFailed:
-    """Return our error for one of aiohttp's."""
+def _network_sentence(error: Exception, host: str) -> str:
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            sentence = SENTENCES["refused"]["407"]
-            fault = SettingFault(("proxy",))
+            return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            sentence = f"The certificate of {host} is not trusted here."
-            fault = SettingFault(("base_url", "ca_bundle", "verify_ssl"))
-        case _:
-            sentence = f"The model's server at {host} cannot be reached. Try again."
-            fault = SettingFault(("base_url",), "possible")
-    was_sent = not isinstance(error, _NEVER_CONNECTED)
-    return ConnectionFailed(sentence, was_sent=was_sent, fault=fault)
-
-
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
-    return UnreadableAnswer(ending.sentence, ending.fault)
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
+    return (
+        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
+        "administrator has to check BASE_URL in the valves."
+    )
 
 
 async def container_file(
@@ -6205,13 +6231,13 @@ def new_ulid() -> str:
 #
 # The caller's parameters, in the names and forms of the API.
 #
-# Callers use the names of Chat Completions or of the API, or `enable_stream`; null means
-# not given. A value that no API takes is left out, and the log says it: a chat must
+# Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
+# means not given. A value that no API takes is left out, and the log says it: a chat must
 # not fail because of one.
 # --------------------------------------------------------------------------------------
 
 
-ANSWER_KEYS = (
+CALLERS_KEYS = (
     "max_output_tokens",
     "temperature",
     "top_p",
@@ -6220,9 +6246,9 @@ ANSWER_KEYS = (
     "parallel_tool_calls",
     "truncation",
 )
-"""What shapes the caller's own answer and nothing else."""
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
-ACCOUNT_KEYS: Mapping[str, str] = {
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
     "context_management": "billed",
     "image": "changes the cost",
@@ -6235,7 +6261,7 @@ ACCOUNT_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What concerns whoever pays for the account, and why (docs/parameters.md)."""
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _KeyTree = Mapping[str, Any]
 """The keys of an object, each with those of its value; none where any value passes."""
@@ -7543,7 +7569,7 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
-_PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -7815,15 +7841,20 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
     return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
 
 
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
     fields = as_mapping(wire)
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
         account = str(fields.get("account") or "")
         return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
+    # The part in front of the first dot is the function's; a model's id may have dots
+    # itself (functions.py:193 of Open WebUI 0.12.4).
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
 _REMOTE_SIGN = "mcp"
@@ -8058,204 +8089,6 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If nobody listed models, the newest of each family is offered. The family is the part of
-# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, pictures, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-"""Parts of the ids of models for something else than a chat, and of too old ones."""
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-"""Families for selected customers, whose administrators list them."""
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models`, of chat models alone, with their last days.
-
-    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
-    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
-    end, and so has each name.
-    """
-    days: dict[str, str] = {}
-    for entry in as_list(as_mapping(answer).get("data")):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if _is_chat_model(name):
-            days[name] = day if _date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-_ISO_DATE_LENGTH = 10
-_LONGEST_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_FACTS:
-        return True
-    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
-    return has_usual_length and not _NO_CHAT.search(name)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    versioned = []
-    for name in CATALOG_FACTS if usable is None else usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match and _is_offered(match, today):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_version):
-        newest[match["family"]] = match
-    newest_first = sorted(newest.values(), key=_version, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _is_offered(match: re.Match[str], today: str) -> bool:
-    if match["family"] in _CLOSED_CIRCLES:
-        return False
-    facts = CATALOG_FACTS.get(match.string)
-    if facts is None:
-        return True
-    if facts.successor:
-        return False
-    return facts.shutdown is None or today < facts.shutdown
-
-
-def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-"""Before the last day of a model, from which on its answers say so."""
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    """Return a sentence about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a model of the kind pro that was switched off.
-
-    Nobody finds its successor by its name: it is the mode pro of a model without it.
-    """
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(sentence: str, model_id: str) -> str:
-    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the sentence names the successor, too.
-    """
-    if ASKED_MODEL not in sentence:
-        return sentence
-    named = sentence.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has switched it off and recommends {successor.name}."
-
-
-def _date(text: str | None) -> date | None:
-    try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-"""Characters from which on the large model answers."""
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -8697,6 +8530,204 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     details = as_mapping(response.get("incomplete_details"))
     reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If nobody listed models, the newest of each family is offered. The family is the part of
+# the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, pictures, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models. The list is remembered for an hour, so it has an
+    end, and so has each name.
+    """
+    days: dict[str, str] = {}
+    for entry in as_list(as_mapping(answer).get("data")):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if _is_chat_model(name):
+            days[name] = day if _date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+_ISO_DATE_LENGTH = 10
+_LONGEST_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _is_chat_model(name: str) -> bool:
+    if name in CATALOG_FACTS:
+        return True
+    has_usual_length = 0 < len(name) <= _LONGEST_MODEL_ID
+    return has_usual_length and not _NO_CHAT.search(name)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    versioned = []
+    for name in CATALOG_FACTS if usable is None else usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match and _is_offered(match, today):
+            versioned.append(match)
+    newest: dict[str, re.Match[str]] = {}
+    for match in sorted(versioned, key=_version):
+        newest[match["family"]] = match
+    newest_first = sorted(newest.values(), key=_version, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _is_offered(match: re.Match[str], today: str) -> bool:
+    if match["family"] in _CLOSED_CIRCLES:
+        return False
+    facts = CATALOG_FACTS.get(match.string)
+    if facts is None:
+        return True
+    if facts.successor:
+        return False
+    return facts.shutdown is None or today < facts.shutdown
+
+
+def _version(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(sentence: str, model_id: str) -> str:
+    """Return a sentence with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the sentence names the successor, too.
+    """
+    if ASKED_MODEL not in sentence:
+        return sentence
+    named = sentence.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has switched it off and recommends {successor.name}."
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
+    """
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
 
 
 # --------------------------------------------------------------------------------------
@@ -9492,6 +9523,10 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 _Value = TypeVar("_Value")
 
@@ -9546,6 +9581,83 @@ def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | No
         if fnmatchcase(name, pattern):
             return value
     return None
+
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
+    """
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    error = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(error)
+
+
+def _read_approval(word: str) -> Approval | None:
+    """Return what a rule says; a pattern alone asks."""
+    return _ANSWERS.get(word.lower())
+
+
+_DEFAULT_ENTRY = "default"
+_DEFAULT_TIMEOUT = 120.0
+
+
+def read_timeouts(text: str, place: str) -> tuple[float, list[tuple[str, float]], str]:
+    """Return time limits of tool calls, and what is wrong with the text.
+
+    First the limit in seconds of the entry `default`, then those of patterns of names.
+    """
+    entries, unread = _read_entries(text, ":", _read_timeout)
+    limits = dict(entries)
+    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
+    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
+    if not unread:
+        return default, patterns, ""
+    problem = f"TOOL_TIMEOUTS contains {unread[:40]!r}, which is not a time limit"
+    error = valve_error(problem, "`default: 120, crawl_*: 600`", place=place)
+    return default, patterns, str(error)
+
+
+def _read_timeout(word: str) -> float | None:
+    """Return seconds, up to 999999 and with up to three decimals; None for others."""
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
+        return None
+    seconds = float(word)
+    return seconds if seconds > 0 else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for part in text.replace("\n", ",").split(","):
+        entry = part.strip()
+        if not entry:
+            continue
+        left_side, _, right_side = entry.partition(sign)
+        pattern = left_side.strip()
+        value = read(right_side.strip())
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -9974,6 +10086,149 @@ def _was_in_vain(trial: Trial, following: Trial) -> bool:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.requests.mcp_servers
+#
+# Remote MCP servers, from an administrator's JSON to tools of a request.
+#
+# A description that cannot be used leaves out only its server. No sentence quotes a
+# value, because any value may be a secret.
+# --------------------------------------------------------------------------------------
+
+
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
+
+
+def _is_address(value: object) -> bool:
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
+
+
+def _are_headers(value: object) -> bool:
+    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
+
+
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "server_label": (
+        _SERVER_LABEL,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
+}
+"""The keys that are sent, each with its form and the words for valid values."""
+
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
+"""Keys whose values are never secret."""
+
+
+class RemoteServers(NamedTuple):
+    """The servers that can be offered, and messages for an administrator.
+
+    `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
+    """
+
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=8)
+def read_servers(text: str) -> RemoteServers:
+    """Return the servers of a JSON list, or of a single JSON object.
+
+    A number or nesting without an end is not JSON either.
+    """
+    try:
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:
+        problem = "it is not JSON"
+        if isinstance(error, json.JSONDecodeError):
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    secrets: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = given_values(as_mapping(row))
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
+        label = fields.get("server_label")
+        is_label = matches_schema(label, _SERVER_LABEL)
+        name = str(label) if is_label else f"server {number}"
+        complaint = _server_error(row, fields, tools)
+        if complaint:
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
+            continue
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
+        if unknown:
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
+
+
+def _servers_error(problem: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
+        "valves of this pipe; until then, chats go on without."
+    )
+
+
+def _secret_values(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [text for inner in value for text in _secret_values(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _server_error(
+    row: object, fields: JsonObject, before: Mapping[str, Item]
+) -> str | None:
+    if not isinstance(row, Mapping):
+        return "it is not a JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not matches_schema(fields[key], form):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.long_work
 #
 # Work on large chats, which must not hold up the server's event loop.
@@ -10318,7 +10573,7 @@ def _is_of_an_answer(event: RunEvent) -> bool:
 #
 # A whole request as a stream of run events: response, calls, response.
 #
-# The loop knows no host: it gets frozen inputs and reports events.
+# The loop knows neither host nor valves: it gets frozen inputs and reports events.
 # --------------------------------------------------------------------------------------
 
 
@@ -11363,9 +11618,6 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     if not payload:
         return None
     model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
     created_at = wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -11373,7 +11625,7 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), own_name),
+        origin=read_origin(wire.get("origin"), model),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
@@ -15382,198 +15634,6 @@ class TimeoutSettings(BaseModel):
 
 
 # --------------------------------------------------------------------------------------
-# shells.shell
-#
-# Which of the two shells speaks: their messages differ in nothing else.
-# --------------------------------------------------------------------------------------
-
-
-class Shell(NamedTuple):
-    """The names of a shell in messages."""
-
-    noun: str
-    """Like "pipe"."""
-    valves_page: str
-    """How an administrator gets to its valves."""
-
-    @property
-    def valves(self) -> str:
-        """Where a valve is, as a part of a sentence."""
-        return f"the valves of this {self.noun}"
-
-
-PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear beside it")
-PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_messages
-#
-# What administrators are told about valves, for pipe and agents.
-#
-# The rooms of the API name a setting by its field (`errors.SettingFault`). Here it gets
-# the name of its valve, which both shells share, and the place where a shell has it.
-# --------------------------------------------------------------------------------------
-
-
-HEADERS_EXAMPLE = '{"X-Team": "blue"}'
-
-_VALVES: Mapping[SettingName, str] = {
-    "api_key": "API_KEY",
-    "base_url": "BASE_URL",
-    "ca_bundle": "CA_BUNDLE",
-    "extra_headers": "EXTRA_HEADERS",
-    "proxy": "PROXY",
-    "verify_ssl": "VERIFY_SSL",
-}
-_EXAMPLES: Mapping[SettingName, str] = {
-    "base_url": DEFAULT_BASE_URL,
-    "extra_headers": HEADERS_EXAMPLE,
-}
-
-
-def fault_advice(fault: SettingFault, shell: Shell) -> str:
-    """Return what an administrator can do about a failure; empty for nothing."""
-    settings = fault.settings
-    if not settings:
-        return ""
-    valves = _join_names([_VALVES[name] for name in settings])
-    match fault.certainty:
-        case "certain":
-            return _correct_valve(valves, shell, _EXAMPLES.get(settings[0], ""))
-        case "likely":
-            return f"An administrator has to check {valves} in {shell.valves}."
-        case "possible":
-            return f"If it lasts, an administrator has to check {valves} in {shell.valves}."
-
-
-def error_message(error: ResponsesError, shell: Shell) -> str:
-    """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
-
-
-def advised_ending(ending: Ending, shell: Shell) -> Ending:
-    """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.sentence} {fault_advice(ending.fault, shell)}".strip()
-    return ending._replace(sentence=message, fault=NO_FAULT)
-
-
-def valve_message(problem: str, shell: Shell, example: str = "") -> str:
-    """Return the message about a valve; `problem` names it and has no full stop."""
-    return f"{problem}. {_correct_valve('it', shell, example)}"
-
-
-def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
-    """Return the error of a valve without which nothing is sent."""
-    return InvalidRequest(valve_message(problem, shell, example))
-
-
-def _correct_valve(valves: str, shell: Shell, example: str) -> str:
-    """Return who has to correct something, and where."""
-    shown = f", for example {example}" if example else ""
-    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
-
-
-def _join_names(names: list[str]) -> str:
-    """Return names as a part of a sentence."""
-    *before, last = names
-    return f"{', '.join(before)} and {last}" if before else last
-
-
-# --------------------------------------------------------------------------------------
-# shells.endpoint_valves
-#
-# Where requests go, by the valves that pipe and agents have in common.
-# --------------------------------------------------------------------------------------
-
-
-class EndpointValves(Protocol):
-    """What both shells let an administrator set about the server, but for secrets."""
-
-    BASE_URL: str
-    ORGANIZATION: str
-    PROJECT: str
-    COMPATIBILITY: Literal["auto", "openai", "strict"]
-    CA_BUNDLE: str
-    VERIFY_SSL: bool
-
-
-def environment_key() -> str:
-    """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-def missing_key_error(shell: Shell) -> InvalidRequest:
-    """Return the error of a shell whose administrator has set no key."""
-    return InvalidRequest(
-        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
-        f"its valves ({shell.valves_page})."
-    )
-
-
-def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(text)
-    if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, shell, HEADERS_EXAMPLE)
-    return headers
-
-
-def endpoint_of_valves(
-    valves: EndpointValves,
-    *,
-    api_key: str,
-    proxy: str,
-    headers: Mapping[str, str],
-    token: str = "",
-) -> Endpoint:
-    """Return the endpoint of valves; its secrets are given, as they can be sealed."""
-    return Endpoint(
-        base_url=valves.BASE_URL,
-        api_key=api_key,
-        token=token,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
-        openai_compatible=valves.COMPATIBILITY == "openai",
-    )
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_words
-#
-# Valves that hold a list of words.
-# --------------------------------------------------------------------------------------
-
-
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD = 40
-"""Words in a message, and characters of one: an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words of a valve that mean nothing; empty if all do."""
-    unknown = {word[:_MAX_WORD] for word in words}.difference(known)
-    if not unknown:
-        return ""
-    shown = ", ".join(sorted(unknown)[:_MAX_SHOWN_WORDS])
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-# --------------------------------------------------------------------------------------
 # shells.json_valve
 #
 # A valve that holds a JSON object with documented keys.
@@ -15629,106 +15689,6 @@ def _is_valid(form: type[BaseModel], key: str, value: object) -> bool:
     except ValidationError:
         return False
     return True
-
-
-# --------------------------------------------------------------------------------------
-# shells.tool_valves
-#
-# The valves that say which tools may run, and for how long, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    "auto": "auto",
-    "ask": "ask",
-    "deny": "deny",
-}
-
-_Parsed = TypeVar("_Parsed")
-
-_MAX_QUOTED_ENTRY = 40
-"""Characters of an entry that a message repeats."""
-
-_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
-
-
-def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied. An answer
-    alone is a rule that lost its pattern.
-    """
-    rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_approval)
-    if not unread:
-        return rules, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = (
-        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
-        "about every call of a tool"
-    )
-    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
-    message = valve_message(problem, shell, "`delete_*=ask`")
-    return [*asked, ("*", "ask")], message
-
-
-def _read_approval(word: str) -> Approval | None:
-    """Return what a rule says; a pattern alone asks."""
-    return _ANSWERS.get(word.lower())
-
-
-_DEFAULT_ENTRY = "default"
-_DEFAULT_TIMEOUT = 120.0
-
-
-def read_timeouts(
-    text: str, shell: Shell
-) -> tuple[float, list[tuple[str, float]], str]:
-    """Return time limits of tool calls, and what is wrong with the text.
-
-    First the limit in seconds of the entry `default`, then those of patterns of names.
-    """
-    entries, unread = _read_entries(text, ":", _read_timeout)
-    limits = dict(entries)
-    default = limits.get(_DEFAULT_ENTRY, _DEFAULT_TIMEOUT)
-    patterns = [entry for entry in entries if entry[0] != _DEFAULT_ENTRY]
-    if not unread:
-        return default, patterns, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
-    message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
-    return default, patterns, message
-
-
-def _read_timeout(word: str) -> float | None:
-    """Return seconds, up to 999999 and with up to three decimals; None for others."""
-    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", word):
-        return None
-    seconds = float(word)
-    return seconds if seconds > 0 else None
-
-
-def _read_entries(
-    text: str, sign: str, read: Callable[[str], _Parsed | None]
-) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first entry that is none."""
-    rows: list[tuple[str, _Parsed]] = []
-    unread = ""
-    for part in text.replace("\n", ",").split(","):
-        entry = part.strip()
-        if not entry:
-            continue
-        left_side, _, right_side = entry.partition(sign)
-        pattern = left_side.strip()
-        value = read(right_side.strip())
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        if value is not None and is_pattern:
-            rows.append((pattern, value))
-        else:
-            unread = unread or entry
-    return rows, unread
 
 
 # --------------------------------------------------------------------------------------
@@ -15832,76 +15792,6 @@ class Administration(Protocol):
 
     def begin(self, facts: JsonObject) -> Coroutine[Any, Any, CallAccount]:
         """Return what decides about one call; `facts` are `PipeCall.facts`."""
-
-
-# --------------------------------------------------------------------------------------
-# shells.caller
-#
-# Who asks: what both shells are told by Open WebUI.
-# --------------------------------------------------------------------------------------
-
-
-class ChatCaller(NamedTuple):
-    """Who asks, and for which chat and message; empty ids are unknown."""
-
-    host_model: str = ""
-    """The host's id of the model, `{function or pipeline id}.{model}`."""
-    user_id: str = ""
-    chat_id: str = ""
-    message_id: str = ""
-    task: str = ""
-    """The name of a task of the host, or empty."""
-    streams: bool = False
-    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
-    by whether the value counts as true. The administration's filter makes it a bool."""
-    is_admin: bool = False
-
-    @property
-    def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
-        return bool(self.chat_id and self.message_id)
-
-
-# --------------------------------------------------------------------------------------
-# shells.caller_settings
-#
-# What callers may set beside their chat, by the words of `caller_may_set`.
-#
-# The words differ: the pipe closes what is the administrator's, the agents open what a
-# request needs. What administrators are told is the same.
-# --------------------------------------------------------------------------------------
-
-
-_SETTING = "caller_may_set"
-
-
-def unknown_permissions(
-    words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words that permit nothing; empty if there are none."""
-    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
-
-
-def left_out_line(
-    who: str, left_out: Mapping[str, str], is_new: Callable[[str], bool]
-) -> str:
-    """Return the line of the log about settings that a request may not have.
-
-    `left_out` has the text for each name. Empty if `is_new` knows them all of this
-    caller: a client sends the same settings again and again.
-    """
-    new = [shown for name, shown in left_out.items() if is_new(f"{who}: {name}")]
-    if not new:
-        return ""
-    return (
-        f"left out of requests of {who}: {', '.join(new)} ({_SETTING} in EXPERT_JSON "
-        "says what a request may set)"
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -16097,258 +15987,6 @@ def _write(level: str, line: str) -> None:
     text = line if LOG_LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.call.model_valves
-#
-# The valves that correct what is known about models, and their prices.
-# --------------------------------------------------------------------------------------
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and value > 0
-
-
-_YES_OR_NO_FACTS = tuple(
-    name for name, fact in ModelFacts()._asdict().items() if isinstance(fact, bool)
-)
-
-_OVERRIDE_FORMS = {
-    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
-    "context_window": _is_count,
-    "default_effort": str,
-    "efforts": ["|".join(REASONING_EFFORTS)],
-    "lacks": [str],
-    "like": str,
-    "max_output_tokens": _is_count,
-    "name": str,
-    "sampling": "always|with_none|never",
-    "shutdown": str,
-    "successor": str,
-}
-"""The facts that an entry can have, with the form of each."""
-
-
-@lru_cache(maxsize=8)
-def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_OVERRIDES_JSON; raises InvalidRequest.
-
-    An entry takes the facts of the model in `like`, or of its family, and replaces some
-    of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
-    """
-    table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
-        raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def _read_override(model_id: str, row: object) -> ResolvedModel:
-    """Return the model that an entry describes; raises InvalidRequest."""
-    if not isinstance(row, Mapping):
-        raise _entry_error(model_id, "is not a JSON object")
-    for key, value in row.items():
-        if not matches_schema({key: value}, _OVERRIDE_FORMS):
-            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
-    like = facts.pop("like", "")
-    name = facts.pop("name", "")
-    for key in facts.keys() & {"efforts", "lacks"}:
-        facts[key] = tuple(facts[key])
-    model = resolve_model(like or model_id)
-    if like:
-        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
-    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _entry_error(model: str, what: str) -> InvalidRequest:
-    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}", PIPE_SHELL)
-
-
-_MAX_PRICE = 1_000_000
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < _MAX_PRICE
-
-
-_PRICES = {
-    "input": _is_price,
-    "cached": _is_price,
-    "cache_write": _is_price,
-    "output": _is_price,
-    "fast": _is_price,
-    "ultrafast": _is_price,
-}
-"""The prices and factors that an administrator can state."""
-
-
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return the prices of CUSTOM_MODEL_PRICING_JSON by model id.
-
-    Raises InvalidRequest.
-    """
-    table = parse_json_object(text.strip() or "{}")
-    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
-    if table is None or wrong:
-        model = f" for {wrong[0]}" if wrong else ""
-        raise valve_error(
-            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
-            PIPE_SHELL,
-            '{"my-model": {"input": 2, "output": 8}}',
-        )
-    return {
-        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
-        for model, row in table.items()
-    }
-
-
-def _are_prices(row: Any) -> bool:
-    return matches_schema(row, _PRICES) and {"input", "output"} <= row.keys()
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.call.remote_servers
-#
-# Remote MCP servers, from REMOTE_MCP_SERVERS_JSON to tools of a request.
-#
-# A description that cannot be used leaves out only its server. No message quotes a
-# value, because any value may be a secret.
-# --------------------------------------------------------------------------------------
-
-
-_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
-_SOME_TEXT = r".*\S.*"
-_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
-
-
-def _is_address(value: object) -> bool:
-    is_one_word = isinstance(value, str) and value.split() == [value]
-    return is_one_word and url_parts(str(value)) is not None
-
-
-def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and matches_schema([*value.values()], [str])
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
-        _SERVER_LABEL,
-        "a letter followed by up to 63 letters, digits, hyphens and underscores",
-    ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
-        ([_SOME_TEXT], _TOOL_FILTER),
-        "a list of names, or an object that chooses tools",
-    ),
-    "require_approval": (
-        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
-        "`always`, `never` or an object of both",
-    ),
-    "server_description": (_SOME_TEXT, "a text"),
-}
-"""The keys that are sent, each with its form and the words for valid values."""
-
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
-
-
-class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
-
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
-    """
-
-    tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=8)
-def read_servers(text: str) -> RemoteServers:
-    """Return the servers of the valve: a JSON list, or a single JSON object.
-
-    A number or nesting without an end is not JSON either.
-    """
-    try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        problem = "it is not JSON"
-        if isinstance(error, json.JSONDecodeError):
-            problem += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
-    tools: dict[str, Item] = {}
-    complaints: list[str] = []
-    notes: list[str] = []
-    secrets: list[str] = []
-    for number, row in enumerate(rows, 1):
-        fields = given_values(as_mapping(row))
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
-        label = fields.get("server_label")
-        is_label = matches_schema(label, _SERVER_LABEL)
-        name = str(label) if is_label else f"server {number}"
-        complaint = _server_error(row, fields, tools)
-        if complaint:
-            problem = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(problem))
-            continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
-        unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
-        if unknown:
-            names = ", ".join(unknown)
-            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
-    return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
-    )
-
-
-def _servers_error(problem: str) -> str:
-    return (
-        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in "
-        f"{PIPE_SHELL.valves}; until then, chats go on without."
-    )
-
-
-def _secret_values(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
-
-
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
-    if not isinstance(row, Mapping):
-        return "it is not a JSON object"
-    if "server_label" not in fields:
-        return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not matches_schema(fields[key], form):
-            return f"its {key} is not {expected}"
-    if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
-    if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
-    if "connector_id" in fields and "authorization" not in fields:
-        return "a connector needs an authorization"
-    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -16651,7 +16289,7 @@ class Valves(BaseModel):
         As the default of the field, that of the environment would stand in the schema
         of the page.
         """
-        return self.API_KEY.strip() or environment_key()
+        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""
@@ -16814,8 +16452,8 @@ def read_config(
     expert, expert_errors = read_json_valve(
         _EXPERT_VALVE, valves.EXPERT_JSON, ExpertSettings
     )
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
+    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
@@ -16954,6 +16592,12 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
 def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
@@ -16969,6 +16613,10 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_KEY = (
+    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
+    "of this pipe (Admin Panel > Functions > the gear beside it)."
+)
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
@@ -16985,15 +16633,24 @@ def build_endpoint(
     key = own_key or valves.effective_key()
     takes_token = valves.AUTH == "entra_id" and not own_key
     if not key and not takes_token:
-        raise missing_key_error(PIPE_SHELL)
-    headers = read_headers(valves.EXTRA_HEADERS, PIPE_SHELL)
+        raise InvalidRequest(_NO_KEY)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, '{"X-Team": "blue"}')
     billed = _BILLED_HEADERS if own_key else ()
-    return endpoint_of_valves(
-        valves,
+    return Endpoint(
+        base_url=valves.BASE_URL,
         api_key="" if takes_token else key,
         token=key if valves.AUTH == "bearer" else "",
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
-        headers={k: v for k, v in headers.items() if k.lower() not in billed},
+        strict=valves.COMPATIBILITY == "strict",
+        openai_compatible=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -17123,13 +16780,35 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-class Caller(ChatCaller):
-    """Who asks the pipe, and for which chat and message."""
+class Caller(NamedTuple):
+    """Who asks, and for which chat and message."""
+
+    host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
+    user_id: str = ""
+    chat_id: str = ""
+    message_id: str = ""
+    task: str = ""
+    """The name of a task of the host, or empty."""
+    streams: bool = False
+    """Whether the host reads a stream: as it decides that itself (functions.py, 0.12.4),
+    by whether the value counts as true. The administration's filter makes it a bool."""
+    is_admin: bool = False
 
     @property
     def model(self) -> str:
         """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
+
+    @property
+    def host_reads(self) -> bool:
+        """Whether Open WebUI itself reads and stores the answer.
+
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
+        """
+        return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:
@@ -17581,7 +17260,7 @@ _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
     "reasoning.context",
-    *ACCOUNT_KEYS,
+    *ADMINISTRATORS_KEYS,
     *_tool_words(),
 }
 
@@ -17607,11 +17286,14 @@ async def permitted_call(call: CheckedCall) -> CheckedCall:
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    shown = {k: f"{k} ({ACCOUNT_KEYS.get(k, 'in part')})" for k in lost}
-    who = f"user {caller.user_id}"
-    line = left_out_line(who, shown, call.capabilities.first_time)
-    if line:
-        call.log.warn(line)
+    is_new = call.capabilities.first_time
+    new = [name for name in lost if is_new(f"{caller.user_id}: {name}")]
+    if new:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        call.log.warn(
+            f"left out for user {caller.user_id}, see caller_may_set in EXPERT_JSON: "
+            f"{names}"
+        )
     return call._replace(body=body)
 
 
@@ -17619,7 +17301,7 @@ def opening_error(expert: ExpertSettings) -> str:
     """Return the message about words of `caller_may_set` that name nothing, if any."""
     words = map(_opened, comma_list(expert.caller_may_set.lower()))
     advice = "No parameter and no type of tool has such a name."
-    return unknown_permissions(words, _KNOWN_WORDS, advice)
+    return unknown_words("EXPERT_JSON, caller_may_set,", words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:
@@ -17630,7 +17312,7 @@ def _opened(word: str) -> str:
 def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
     stored = may.stored
-    closed = [k for k in ACCOUNT_KEYS if k in body and k not in may.opened]
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: stored[k] for k in closed if k in stored}
     reasoning = body.get("reasoning")
@@ -18288,7 +17970,7 @@ def _image_generation(config: Config) -> Sequence[Item]:
     options = parse_json_object(text or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, PIPE_SHELL, '{"quality": "high"}')
+        raise valve_error(problem, '{"quality": "high"}')
     return [{**options, "type": "image_generation"}]
 
 
@@ -18303,7 +17985,7 @@ def _web_search(config: Config) -> Sequence[Item]:
         _SEARCH_VALVE, config.valves.WEB_SEARCH_OPTIONS, WebSearchOptions
     )
     if problems:
-        raise valve_error(problems[0].rstrip("."), PIPE_SHELL, _SEARCH_EXAMPLE)
+        raise valve_error(problems[0].rstrip("."), _SEARCH_EXAMPLE, place=PIPE_VALVES)
     tool: Item = {
         "type": "web_search",
         "search_context_size": options.search_context_size,
@@ -18345,7 +18027,7 @@ def _location(given: str | Mapping[str, str]) -> dict[str, str]:
         words = [word.strip() for word in given.split(",")]
         if len(words) > len(_PLACE_NAMES):
             problem = f"{_SEARCH_VALVE}: `user_location` has more than four words"
-            raise valve_error(problem, PIPE_SHELL, _SEARCH_EXAMPLE)
+            raise valve_error(problem, _SEARCH_EXAMPLE, place=PIPE_VALVES)
         given = dict(zip(_PLACE_NAMES, words, strict=False))
     place = {name: given[name] for name in _PLACE_NAMES if given.get(name)}
     if len(place.get("country", "")) != _COUNTRY_CODE:
@@ -19447,12 +19129,11 @@ def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    ending = advised_ending(ended.ending, PIPE_SHELL)
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     message = _with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
-    return ending._replace(sentence=message)
+    return ended.ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -19530,9 +19211,8 @@ def server_message(secrets: Iterable[str], text: str) -> str:
 def report_exception(log: RunLog, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        message = error_message(error, PIPE_SHELL)
-        log.warn(f"nothing was sent: {message}")
-        return _with_error_id(log, message)
+        log.warn(f"nothing was sent: {error}")
+        return _with_error_id(log, str(error))
     log.line("ERROR", describe_exception(error))
     return _with_error_id(log, _INTERNAL_ERROR)
 
@@ -20505,8 +20185,7 @@ class _Diagnostics:
             what = "The list of models"
             if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
-            complaint = self._endpoint.name_server(error_message(error, PIPE_SHELL))
-            return f"- ⚠️ **{what}**: {complaint}"
+            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
@@ -20533,9 +20212,8 @@ class _Diagnostics:
                 if isinstance(event, Status) and event.trial:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
-        if ended.ending.kind in ("completed", "incomplete"):
-            return remedy
-        return advised_ending(ended.ending, PIPE_SHELL).sentence
+        answered = ended.ending.kind in ("completed", "incomplete")
+        return remedy if answered else ended.ending.sentence
 
 
 def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
