@@ -95,11 +95,16 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     expert, expert_errors = read_expert_json(valves.EXPERT_JSON, ExpertSettings)
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    seconds, timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
+    rules = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
+    timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
     prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
     price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
-    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
+    problems = (
+        rules.problem,
+        timeouts.problem,
+        _permission_error(valves),
+        filter_error,
+    )
     allowed = _for_own_key(valves, expert.user_keys_get) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -113,9 +118,9 @@ def read_config(
         own_key=own_key,
         overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
-        approval_rules=rules,
-        tool_seconds=seconds,
-        tool_timeouts=timeouts,
+        approval_rules=rules.rules,
+        tool_seconds=timeouts.default,
+        tool_timeouts=timeouts.by_pattern,
         prices=prices,
         effort=_choice(own.REASONING_EFFORT, None),
         summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),

@@ -288,7 +288,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert endpoint.headers()["X-Team"] == "team-secret"
     assert endpoint.headers()["X-Plain"] == "plain-secret"
     assert endpoint.organization == "org"
-    assert endpoint.strict
+    assert endpoint.compatibility == "strict"
     assert not endpoint.verify_ssl
     for secret in (KEY, "team-secret", "plain-secret", "pass word", "gate-secret"):
         log.warn(f"({secret})")

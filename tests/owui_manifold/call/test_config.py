@@ -85,7 +85,7 @@ def test_plain_valves_lead_to_openai() -> None:
         "Content-Type": "application/json",
     }
     assert (endpoint.verify_ssl, endpoint.ca_bundle, endpoint.proxy) == (True, "", "")
-    assert endpoint.strict is False
+    assert endpoint.compatibility == "auto"
 
 
 def test_every_valve_of_the_connection_arrives() -> None:
@@ -115,7 +115,7 @@ def test_every_valve_of_the_connection_arrives() -> None:
     assert not endpoint.verify_ssl
     assert endpoint.ca_bundle == "/certificates.pem"
     assert endpoint.proxy == "http://proxy:3128"
-    assert endpoint.strict is True
+    assert endpoint.compatibility == "strict"
 
 
 @pytest.mark.parametrize("key", ["", " \n"])
