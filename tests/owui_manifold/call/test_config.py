@@ -119,48 +119,10 @@ def test_every_valve_of_the_connection_arrives() -> None:
 
 
 @pytest.mark.parametrize("key", ["", " \n"])
-def test_no_key_says_who_has_to_do_what(key: str) -> None:
-    """And where."""
-    with pytest.raises(InvalidRequest) as caught:
+def test_no_key_is_an_error(key: str) -> None:
+    """White space is no key."""
+    with pytest.raises(InvalidRequest, match="This pipe has no API key yet"):
         build_endpoint(valves(API_KEY=key))
-
-    assert "no API key yet" in str(caught.value)
-    assert "set API_KEY in its valves (Admin Panel > Functions" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "headers"),
-    [
-        ("", {}),
-        (" \n", {}),
-        ("{}", {}),
-        ('{"X-Team": "blue", "X-Cost": "7"}', {"X-Team": "blue", "X-Cost": "7"}),
-    ],
-)
-def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
-    """Or nothing."""
-    assert build_endpoint(valves(EXTRA_HEADERS=text)).extra_headers == headers
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "X-Team: hunter2",
-        '["hunter2"]',
-        '"hunter2"',
-        '{"hunter2": 7}',
-        "{",
-        "null",
-        pytest.param("[" * 100_000, id="brackets"),
-    ],
-)
-def test_other_headers_give_a_sentence_without_them(text: str) -> None:
-    """They may hold a secret."""
-    with pytest.raises(InvalidRequest) as caught:
-        build_endpoint(valves(EXTRA_HEADERS=text))
-
-    assert str(caught.value).startswith("EXTRA_HEADERS is not a JSON object of texts.")
-    assert "hunter2" not in str(caught.value)
 
 
 # ---------------------------------------------------------------- how long, how often
