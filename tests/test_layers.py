@@ -263,9 +263,9 @@ BROKEN = {
         "openai_responses.loop.run uses aiohttp.ClientSession",
     ),
     "a second connection by name": (
-        "pipes/owui_manifold/host/files.py",
+        "pipes/owui_manifold/prepare/files.py",
         "from aiohttp import ClientSession as Session",
-        "owui_manifold.host.files uses aiohttp.ClientSession",
+        "owui_manifold.prepare.files uses aiohttp.ClientSession",
     ),
 }
 
