@@ -24,7 +24,6 @@ from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.host.callables import call_server, is_blocking, run_at_once
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
@@ -36,6 +35,7 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.host.threads import ToolThreads, UserThreads
+from shells.administration import CallAccount
 
 _LONG_RUNNING = ("delegate_task", "generate_image", "edit_image")
 _HOUR = 3600.0
