@@ -16,9 +16,10 @@ from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.files import add_documents, split_result_files
 from owui_manifold.host.open_webui import scale_image
+from owui_manifold.host.result_files import split_result_files
 from owui_manifold.prepare.chat import build_chat_request
+from owui_manifold.prepare.files import add_documents
 from stand_in.host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
