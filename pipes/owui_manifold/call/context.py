@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_list
+from openai_responses.json_input import JsonObject, as_list, as_text
 from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.host.context import HostContext
 from owui_manifold.host.threads import ToolThreads
+from shells.administration import CallAccount, CallFacts
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
@@ -144,15 +144,17 @@ class PipeCall(NamedTuple):
         return model
 
     @property
-    def facts(self) -> JsonObject:
+    def facts(self) -> CallFacts:
         """What the administration's filter is told of the call."""
-        return {
-            **self.caller._asdict(),
-            "user": self.user,
-            "model": self.caller.model,
-            "base_url": self.valves.BASE_URL,
-            "has_own_key": bool(self.config.own_key),
-        }
+        return CallFacts(
+            user_id=self.caller.user_id,
+            email=as_text(self.user.get("email")),
+            role=as_text(self.user.get("role")),
+            model=self.caller.model,
+            task=self.caller.task,
+            base_url=self.valves.BASE_URL,
+            has_own_key=bool(self.config.own_key),
+        )
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""

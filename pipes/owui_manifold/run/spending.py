@@ -11,9 +11,9 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import cost_of_responses
+from shells.administration import CallAccount, EventWords, ResponseCounts
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -47,16 +47,16 @@ def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvent
     return account.observe_run(events, request.model, endpoint.host, event_words)
 
 
-def event_words(event: RunEvent) -> tuple[str | None, ...]:
-    """Return what an event is, and of the last one how the run ended, and the model."""
+def event_words(event: RunEvent) -> EventWords:
+    """Return what an event is for the filter."""
     match event:
         case TextDelta(kind="text" | "refusal"):
-            return ("text",)
+            return EventWords("text")
         case Status(trial=trial):
-            return ("recovery" if trial else "retry",)
+            return EventWords("recovery" if trial else "retry")
         case RunDone(ending, trace=trace):
-            return "end", ending.kind, ending.code, trace.model
-    return ()
+            return EventWords("end", ending.kind, ending.code, trace.model)
+    return EventWords()
 
 
 class _RunCounts:
@@ -79,7 +79,12 @@ class _RunCounts:
         self._counted = len(usages)
         self._characters = None
         total = reduce(add_usage, new, None) or Usage()
-        counts = (len(new), total.input, total.cached, total.output)
+        counts = ResponseCounts(
+            requests=len(new),
+            input=total.input,
+            cached=total.cached,
+            output=total.output,
+        )
         cost = cost_of_responses(prepared, new, output)
         return self._account.count_responses(prepared.request.model, counts, cost)
 
