@@ -132,6 +132,16 @@ async def test_chunks_of_one_byte(client: Any) -> None:
     assert raw.endswith(b"}\n\n")
 
 
+async def test_a_burst_is_the_same_answer_in_one_piece(client: Any) -> None:
+    """burst writes all events at once; the record says that they were sent."""
+    raw, _ = await wire(client, "sim:error-first")
+    burst, _ = await wire(client, "sim:error-first,burst")
+    usual, at_once = client.simulator.requests
+
+    assert burst.count(b"event: ") == raw.count(b"event: ")
+    assert (at_once.events_sent, at_once.finished) == (usual.events_sent, True)
+
+
 async def test_line_ends_and_comments(client: Any) -> None:
     """crlf, cr, comments, nameless and done dress the same events."""
     crlf, _ = await wire(client, "sim:short,crlf,comments")
