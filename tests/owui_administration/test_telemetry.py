@@ -235,7 +235,7 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
     async with Simulator() as sim:
         host = host_context({"get_weather": tool})
         call = call_of(chat(words, **more), valves_for(sim), host=host)
-        call = call._replace(account=await account(**call.caller._asdict()))
+        call = call._replace(account=await account(model=call.caller.model))
         prepared = await build_chat_request(call)
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
