@@ -40,6 +40,7 @@ from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
+from shells.caller_settings import left_out_line
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
@@ -170,12 +171,10 @@ class Pipeline:
         may_set = read_expert_settings(self.valves).caller_may_set
         kept, refused = select_keys(body, may_set)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        new = [name for name in refused if self._logged.first_time(f"{who} {name}")]
-        if new:
-            log.warn(
-                f"left out of requests of {who}: {', '.join(new)} (caller_may_set in "
-                "EXPERT_JSON says what a request may set)"
-            )
+        shown = {name: name for name in refused}
+        line = left_out_line(who, shown, self._logged.first_time)
+        if line:
+            log.warn(line)
         return kept
 
     def _find_notices(self, log: AgentLog) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from openai_responses.errors import unknown_words
 from openai_responses.json_input import parse_json_object
+from shells.valve_words import unknown_words
 
 _Form = TypeVar("_Form", bound=BaseModel)
 

@@ -32,6 +32,8 @@ from openai_responses.ulid import new_ulid
 from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import advised_ending, error_message
 
 DONE_LINE = "data: [DONE]"
 
@@ -100,8 +102,20 @@ async def _open_run(
         )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller)
-        async with aclosing(run_agent(request)) as events:
-            yield events, renderer
+        async with (
+            aclosing(run_agent(request)) as events,
+            aclosing(_with_advice(events)) as advised_events,
+        ):
+            yield advised_events, renderer
+
+
+async def _with_advice(events: _Events) -> _Events:
+    """Yield the events; the end says which valves an administrator has to check."""
+    async for event in events:
+        if isinstance(event, RunDone):
+            yield event._replace(ending=advised_ending(event.ending, PIPELINE_SHELL))
+        else:
+            yield event
 
 
 def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
@@ -142,7 +156,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
 def _read_task_text(ended: RunDone, log: AgentLog) -> str:
     """Return the text of a task; empty if it failed, which the log says."""
     if ended.ending.is_failure:
-        log.warn(ended.ending.sentence)
+        log.warn(advised_ending(ended.ending, PIPELINE_SHELL).sentence)
         return ""
     return completion_text(ended)
 
@@ -161,7 +175,7 @@ def _new_completion_id() -> str:
 def _report_exception(error: Exception, log: AgentLog) -> str:
     """Log why there is no answer; return the message to show."""
     if isinstance(error, ResponsesError):
-        message = str(error)
+        message = error_message(error, PIPELINE_SHELL)
         log.warn(f"nothing was sent: {message}")
     else:
         message = _INTERNAL_ERROR

@@ -7,11 +7,10 @@ too, have its names (pipes/owui_manifold/call/expert.py).
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.shell.valves import Valves
-from openai_responses.loop.tools import read_timeouts
 from shells.json_valve import read_json_valve
+from shells.shell import PIPELINE_SHELL
 from shells.timeouts import TimeoutSettings
-
-THIS_PLACE = "the valves of this pipeline"
+from shells.tool_valves import read_timeouts
 
 
 class AgentExpertSettings(TimeoutSettings):
@@ -82,7 +81,7 @@ def find_valve_problems(valves: Valves) -> list[str]:
     _, sandbox = read_json_valve(
         "SANDBOX_OPTIONS", valves.SANDBOX_OPTIONS, SandboxOptions
     )
-    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    _, _, timeouts = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     problems = [*expert, *sandbox]
     if timeouts:
         problems.append(timeouts)

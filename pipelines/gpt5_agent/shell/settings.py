@@ -5,7 +5,6 @@ the pipeline's own inlet and keeps what the inlet adds.
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -13,28 +12,17 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
-from gpt5_agent.shell.json_valves import THIS_PLACE, read_expert_settings
+from gpt5_agent.shell.json_valves import read_expert_settings
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.host_calls import find_own_names
-from openai_responses.endpoint import Endpoint, connection_secrets
-from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import (
-    as_list,
-    as_mapping,
-    clamp_number,
-    parse_string_map,
-)
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import as_list, as_mapping, clamp_number
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import (
-    ApprovalRules,
-    Approver,
-    CallLimits,
-    read_rules,
-    read_timeouts,
-)
+from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
 from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
@@ -42,6 +30,14 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from owui_chat.file_names import shorten_name
+from shells.endpoint_valves import (
+    endpoint_of_valves,
+    environment_key,
+    missing_key_error,
+    read_headers,
+)
+from shells.shell import PIPELINE_SHELL
+from shells.tool_valves import read_rules, read_timeouts
 from strategies.metadata import RunMetadata
 from strategies.parameters import MAX_ITERATIONS, StrategyParameters
 
@@ -179,7 +175,7 @@ def build_agent_request(
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
     valves = question.valves
-    rules, rules_error = read_rules(valves.TOOL_APPROVAL, THIS_PLACE)
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
     notices = question.notices
     if rules_error:
         log.warn(rules_error)
@@ -240,7 +236,9 @@ def _build_parameters(question: AgentInput) -> StrategyParameters:
 def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolSettings:
     """Return the tools that run here, and the rules for all tools."""
     valves = question.valves
-    default_seconds, own_seconds, _ = read_timeouts(valves.TOOL_TIMEOUTS, THIS_PLACE)
+    default_seconds, own_seconds, _ = read_timeouts(
+        valves.TOOL_TIMEOUTS, PIPELINE_SHELL
+    )
     own_names = partial(find_own_names, tool_ids=question.caller.tool_ids)
     return OwnToolSettings(
         tools=question.tools,
@@ -278,45 +276,24 @@ def _read_api_key(valves: Valves) -> str:
     Raises InvalidRequest for a key that cannot be read.
     """
     key = reveal_secret(valves.API_KEY, "API_KEY")
-    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+    return key or environment_key()
 
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = _read_api_key(valves)
     if not key:
-        raise InvalidRequest(
-            "This pipeline has no API key yet. An administrator has to set API_KEY in "
-            "its valves (Admin Panel > Settings > Pipelines)."
-        )
-    headers = _read_extra_headers(valves.EXTRA_HEADERS)
-    proxy = reveal_secret(valves.PROXY, "PROXY")
-    log.hide(connection_secrets(headers.values(), proxy, key))
-    return Endpoint(
-        base_url=valves.BASE_URL,
+        raise missing_key_error(PIPELINE_SHELL)
+    valve = "EXTRA_HEADERS"
+    sealed = read_headers(reveal_secret(valves.EXTRA_HEADERS, valve), PIPELINE_SHELL)
+    endpoint = endpoint_of_valves(
+        valves,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=headers,
-        verify_ssl=valves.VERIFY_SSL,
-        ca_bundle=valves.CA_BUNDLE.strip(),
-        proxy=proxy,
-        strict=valves.COMPATIBILITY == "strict",
+        proxy=reveal_secret(valves.PROXY, "PROXY"),
+        headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
     )
-
-
-def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
-    headers = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
-    if headers is None:
-        raise valve_error(
-            "EXTRA_HEADERS is not a JSON object of texts",
-            '{"X-Team": "blue"}',
-            place=THIS_PLACE,
-        )
-    return {
-        name: reveal_secret(value, "EXTRA_HEADERS") for name, value in headers.items()
-    }
+    log.hide(endpoint.secrets)
+    return endpoint
 
 
 def _build_run_limits(valves: Valves) -> Limits:

@@ -28,6 +28,8 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from shells.shell import PIPELINE_SHELL
+from shells.valve_messages import error_message
 from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
@@ -38,8 +40,11 @@ def run_conversation(arguments: Sequence[str] | None = None) -> int:
     options = _build_parser().parse_args(arguments)
     try:
         asyncio.run(_run_terminal(options))
-    except (InvalidRequest, OSError) as refused:
-        sys.stderr.write(f"{refused}\n")
+    except InvalidRequest as error:
+        sys.stderr.write(f"{error_message(error, PIPELINE_SHELL)}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
         return 1
     return 0
 

@@ -29,7 +29,7 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.input.prefix import SentContext
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
-from owui_manifold.call.config import comma_list, read_config, run_limits
+from owui_manifold.call.config import read_config, run_limits
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
@@ -48,6 +48,7 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
+from shells.valve_words import comma_list
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""

@@ -31,6 +31,8 @@ from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.log import RunLog
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
+from shells.shell import PIPE_SHELL
+from shells.valve_messages import advised_ending, error_message
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -120,11 +122,12 @@ def _reported_failure(call: CheckedCall, ended: RunDone, trace: Trace) -> Ending
     )
     key_is_wrong = trace.status == _UNAUTHORIZED or ended.ending.code == WRONG_KEY
     own_key_is_wrong = key_is_wrong and call.config.own_key
-    message = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    ending = advised_ending(ended.ending, PIPE_SHELL)
+    message = _WRONG_OWN_KEY if own_key_is_wrong else ending.sentence
     message = _with_error_id(call.log, message)
     if call.caller.is_admin:
         message = f"{message} {answer}".strip()
-    return ended.ending._replace(sentence=message)
+    return ending._replace(sentence=message)
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
@@ -202,8 +205,9 @@ def server_message(secrets: Iterable[str], text: str) -> str:
 def report_exception(log: RunLog, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        log.warn(f"nothing was sent: {error}")
-        return _with_error_id(log, str(error))
+        message = error_message(error, PIPE_SHELL)
+        log.warn(f"nothing was sent: {message}")
+        return _with_error_id(log, message)
     log.line("ERROR", describe_exception(error))
     return _with_error_id(log, _INTERNAL_ERROR)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.redaction import redact
-from openai_responses.requests.mcp_servers import (
+from owui_manifold.call.remote_servers import (
     RemoteServers,
     read_servers,
 )
