@@ -98,7 +98,7 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
         key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
     except InvalidRequest:
         key = ""
-    log.hide([key])
+    log.hide(key)
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 
 

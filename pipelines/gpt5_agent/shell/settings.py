@@ -23,13 +23,14 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_list, as_mapping, clamp_number
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import ApprovalRules, Approver, CallLimits
-from openai_responses.models.resolve import resolve_model
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.connections import Connections
 from owui_chat.file_names import shorten_name
+from shells.compaction import context_management
 from shells.endpoint_valves import (
     endpoint_of_valves,
     environment_key,
@@ -45,8 +46,6 @@ CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
 _FILE_KEYS = ("type", "id", "name")
-_MIN_COMPACTION_TOKENS = 1000
-"""The API refuses a lower threshold."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -182,7 +181,7 @@ def build_agent_request(
         notices = (*notices, rules_error)
 
     def log_metadata(metadata: RunMetadata) -> None:
-        log.line(json.dumps(metadata.wire()))
+        log.note(json.dumps(metadata.wire()))
 
     return AgentRequest(
         strategy=question.strategy,
@@ -191,7 +190,7 @@ def build_agent_request(
         body=question.body,
         endpoint=endpoint,
         connections=connections,
-        limits=_build_run_limits(valves),
+        limits=_build_run_limits(question),
         settings=_build_request_settings(question, endpoint),
         own_tools=_build_tool_settings(question, rules),
         query=question.choose_text("query", ""),
@@ -199,7 +198,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
-        log=log.line,
+        log=log.note,
         debug=valves.DEBUG,
         on_end=log_metadata,
         user_id=question.caller.user_id,
@@ -292,19 +291,20 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         proxy=reveal_secret(valves.PROXY, "PROXY"),
         headers={name: reveal_secret(value, valve) for name, value in sealed.items()},
     )
-    log.hide(endpoint.secrets)
+    log.hide(*endpoint.secrets)
     return endpoint
 
 
-def _build_run_limits(valves: Valves) -> Limits:
-    """Return the limits of one request, in seconds, and how often it is retried."""
-    expert = read_expert_settings(valves)
-    timeouts = Timeouts(
-        connect=expert.connect_timeout_seconds,
-        first_event=expert.first_event_timeout_seconds,
-        idle=expert.idle_timeout_seconds,
-    )
+def _build_run_limits(question: AgentInput) -> Limits:
+    """Return the limits of one request, and how often it is retried."""
+    expert = read_expert_settings(question.valves)
+    timeouts = expert.timeouts(_chosen_model(question))
     return Limits(timeouts=timeouts, retries=RetryPolicy(expert.max_retries))
+
+
+def _chosen_model(question: AgentInput) -> ResolvedModel:
+    """Return the model that the request or the valves name."""
+    return resolve_model(question.choose_text("agent_model", question.valves.MODEL))
 
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
@@ -332,13 +332,8 @@ def _build_compaction(
 
     At COMPACTION_TOKENS, or at half of the model's window if that is less.
     """
-    valves = question.valves
-    threshold = valves.COMPACTION_TOKENS
-    if threshold == 0 or endpoint.is_azure:
-        return None
-    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
-    window = model.facts.context_window
+    tokens = question.valves.COMPACTION_TOKENS
+    window = _chosen_model(question).facts.context_window
     if window:
-        threshold = min(threshold, window // 2)
-    threshold = max(threshold, _MIN_COMPACTION_TOKENS)
-    return [{"type": "compaction", "compact_threshold": threshold}]
+        tokens = min(tokens, window // 2)
+    return context_management(tokens, endpoint)

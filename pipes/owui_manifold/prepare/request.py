@@ -48,10 +48,8 @@ from owui_manifold.prepare.hosted_tools import (
 )
 from owui_manifold.store.keys import ChatKeys
 from owui_manifold.store.stored_chat import StoredChat
+from shells.compaction import context_management
 from shells.valve_words import comma_list
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
 
 _BATCH_SHARE = 5
 """Calls made at once run in parallel, but not all of them."""
@@ -180,15 +178,14 @@ def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, A
     caller = call.caller
     valves = call.valves
     tier = call.config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if compacts else None,
+        "context_management": context_management(
+            valves.COMPACTION_TOKENS, call.endpoint
+        ),
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
