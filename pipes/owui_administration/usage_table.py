@@ -7,7 +7,7 @@ could not be written is kept, and written with the next answer.
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, SupportsInt
 
 from owui_administration.host import run_sql
 
@@ -129,7 +129,21 @@ class UsageTable:
         return [_read_row(row) for row in found] + due
 
 
-def _read_row(row: Sequence[Any]) -> UsageRow:
-    """Return a row of the table; sums of PostgreSQL are decimals."""
-    user_id, day, model, *counts = row
-    return UsageRow(user_id, day, model, *(int(count) for count in counts))
+def _read_row(row: Sequence[object]) -> UsageRow:
+    """Return a row of the table."""
+    user_id, day, model, requests, read, cached, written, money = row
+    return UsageRow(
+        user_id=str(user_id),
+        day=str(day),
+        model=str(model),
+        requests=_whole_number(requests),
+        input=_whole_number(read),
+        cached=_whole_number(cached),
+        output=_whole_number(written),
+        money=_whole_number(money),
+    )
+
+
+def _whole_number(value: object) -> int:
+    """Return a count of the database; sums of PostgreSQL are decimals."""
+    return int(value) if isinstance(value, SupportsInt) else 0

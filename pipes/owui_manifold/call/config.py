@@ -20,12 +20,11 @@ from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.recent_texts import RecentTexts
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.retries import RetryPolicy
-from openai_responses.transport.connections import Timeouts
 from owui_manifold.call.expert import ExpertSettings
-from owui_manifold.call.log import LOG_LEVELS
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import TOOL_SETTINGS, TOOL_SWITCHES, UserValves, Valves
+from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
     endpoint_of_valves,
     missing_key_error,
@@ -299,20 +298,10 @@ class AccountCapabilities(RecentTexts):
                 self.dropped[name] += count
 
 
-_PRO_SILENCE = 900.0
-"""Several passes give one answer, and nothing is sent in between."""
-
-
 def run_limits(expert: ExpertSettings, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
-    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
-        timeouts=Timeouts(
-            connect=expert.connect_timeout_seconds,
-            first_event=max(expert.first_event_timeout_seconds, least),
-            idle=max(expert.idle_timeout_seconds, least),
-            total=expert.total_timeout_seconds,
-        ),
+        timeouts=expert.timeouts(model, expert.total_timeout_seconds),
         retries=RetryPolicy(expert.max_retries, expert.max_retry_wait_seconds),
         flex_falls_back=expert.flex_falls_back,
     )
