@@ -122,11 +122,11 @@ class UsageTable:
         A user's own rows count also while nothing can be written.
         """
         await self.flush()
-        found = await run_sql((_CREATE, {}), (sql, values))
+        stored = await run_sql((_CREATE, {}), (sql, values))
         due = [
             row for row in self._due.values() if row.user_id == values.get("user_id")
         ]
-        return [_read_row(row) for row in found] + due
+        return [_read_row(row) for row in stored] + due
 
 
 def _read_row(row: Sequence[Any]) -> UsageRow:

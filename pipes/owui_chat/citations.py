@@ -330,22 +330,22 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        find_place = _place_finder(part_text(part))
+        find_position = _position_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_place(annotation.get("start_index")),
-                "end_index": before + find_place(annotation.get("end_index")),
+                "start_index": before + find_position(annotation.get("start_index")),
+                "end_index": before + find_position(annotation.get("end_index")),
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
-        before += find_place(None)
+        before += find_position(None)
     return annotations
 
 
-def _place_finder(text: str) -> Callable[[object], int]:
+def _position_finder(text: str) -> Callable[[object], int]:
     """Return what finds a place of a text again when tracking parameters are gone.
 
     What is no place is the end.
@@ -354,9 +354,9 @@ def _place_finder(text: str) -> Callable[[object], int]:
     starts = [match.start() for match in matches]
     removed_before = [0, *accumulate(len(match[0]) for match in matches)]
 
-    def find(place: object) -> int:
+    def find(position: object) -> int:
         """Return the place in the text without tracking parameters."""
-        old_place = place if isinstance(place, int) else len(text)
-        return old_place - removed_before[bisect_left(starts, old_place)]
+        old_position = position if isinstance(position, int) else len(text)
+        return old_position - removed_before[bisect_left(starts, old_position)]
 
     return find

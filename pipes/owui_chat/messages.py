@@ -77,7 +77,7 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """What a tool returned for a call: a text, or parts with images."""
 
     call_id: str
     output: str | list[Item]
@@ -95,7 +95,7 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    place. Images without a `detail` get this one. A chat that is longer than a request
     may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
     InvalidRequest for what the API cannot take.
     """
@@ -250,7 +250,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
+    """Return an image; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -286,8 +286,8 @@ def _plain_text(content: object) -> str:
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
     """Return the messages of the user by their places among the parts."""
     return {
-        place: part
-        for place, part in enumerate(parts)
+        index: part
+        for index, part in enumerate(parts)
         if isinstance(part, UserMessage) and part.item.get("role") == "user"
     }
 

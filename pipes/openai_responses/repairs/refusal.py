@@ -2,7 +2,7 @@
 
 The server names a place in `param`. Gateways hide it and repeat the API's words, so the
 words are read, too (docs/reference/responses-api.md, "Finding the refused part"). But
-the API quotes what it refuses: a picture's address, the name of a tool, a key of a
+the API quotes what it refuses: an image's address, the name of a tool, a key of a
 schema. What anybody can write into a request must not decide what is repaired, so
 nothing is believed of the words that the request itself could have said: `OwnTexts`.
 """

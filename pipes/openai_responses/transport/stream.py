@@ -146,7 +146,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn.
+    """An image as far as it is generated.
 
     `image` is base64; `form` is its format, if the server tells it.
     """
@@ -211,8 +211,8 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     joined: list[StreamEvent] = []
-    for place, neighbors in groupby(events, _delta_place):
-        if place is None:
+    for identity, neighbors in groupby(events, _text_identity):
+        if identity is None:
             joined += neighbors
             continue
         deltas = [event for event in neighbors if isinstance(event, TextDelta)]
@@ -221,7 +221,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-def _delta_place(event: StreamEvent) -> tuple[int, str, int, str] | None:
+def _text_identity(event: StreamEvent) -> tuple[int, str, int, str] | None:
     """Return the text that a delta adds to; None for any other event."""
     if type(event) is not TextDelta:  # a TextDone is one, too
         return None

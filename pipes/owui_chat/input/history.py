@@ -101,7 +101,7 @@ def build_input(
     paired = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return paired
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    # An image is an input message: inserted last, to keep reasoning next to its text.
     sent: list[Item] = []
     for item in paired:
         sent += past_items(item)
@@ -163,10 +163,13 @@ class _RunHistory:
         self._take_out_code()
 
     def _add_text(
-        self, said: AssistantText, records: dict[str, Record], reader: Origin | None
+        self,
+        assistant_text: AssistantText,
+        records: dict[str, Record],
+        reader: Origin | None,
     ) -> None:
         """Take the records that a text names out of the `records`."""
-        for piece in _marked_texts(said):
+        for piece in _marked_texts(assistant_text):
             self._pieces.append(piece)
             record = records.pop(piece.ulid, None)
             if record:
@@ -288,11 +291,13 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _marked_texts(said: AssistantText) -> list[MarkedText]:
+def _marked_texts(assistant_text: AssistantText) -> list[MarkedText]:
     """Return the text of a message in pieces, each behind the marker of a record."""
-    ulids = said.ulids or ("",)
+    ulids = assistant_text.ulids or ("",)
     in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-    return in_front + split_at_markers(_strip_old_blocks(said.text), ulids[-1])
+    return in_front + split_at_markers(
+        _strip_old_blocks(assistant_text.text), ulids[-1]
+    )
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

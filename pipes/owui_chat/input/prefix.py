@@ -88,7 +88,7 @@ _Unseal = Callable[[str, str], object]
 class NewLine(NamedTuple):
     """A line that the instructions did not have before."""
 
-    place: int
+    line_index: int
     """Its place among the lines of the new instructions."""
     text: str
 
@@ -205,8 +205,8 @@ def change_instructions(
     old_lines = set(told.lines)
     present_lines = set(present)
     new = [
-        NewLine(place, line)
-        for place, line in enumerate(present)
+        NewLine(index, line)
+        for index, line in enumerate(present)
         if line not in old_lines
     ]
     gone = [line for line in told.lines if line not in present_lines]
@@ -297,8 +297,8 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     kept = [line for line in lines if line not in gone]
     changed: list[str] = []
     used = 0
-    for place, text in change.new:
-        before = max(place - len(changed), 0)
+    for index, text in change.new:
+        before = max(index - len(changed), 0)
         changed += kept[used : used + before]
         changed.append(text)
         used += before
@@ -320,7 +320,7 @@ def _read_context(wire: Any) -> SentContext:
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
-        new=tuple(NewLine(place, text) for place, text in wire.get("new", ())),
+        new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
         turn=read_turn(turn) if turn else None,
     )

@@ -286,8 +286,8 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
         return {}
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
-        (_oldest_time(value), place, key)
-        for place, (key, value) in enumerate(values.items())
+        (_oldest_time(value), order, key)
+        for order, (key, value) in enumerate(values.items())
         if as_mapping(value.get("items"))
     ]
     pruned: dict[str, Any] = {}
