@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calls.sample import call_of, chat
 
 from calls.sample import call_of, chat
 from openai_responses.items import ITEM_KINDS, Item, maker_of, tool_kind

@@ -115,7 +115,7 @@ Repair = ChatRepair | RequestRepair
 
 def refused_message(refused: str) -> str:
     """Return what a person is told of something that is left out."""
-    return f"The model's server does not take {refused}: answering without it."
+    return f"The model's server does not accept {refused}: answering without it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class LeaveOutParameter(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         if self.path == "stream":
-            return "The model may not stream here: the answer comes in one piece."
+            return "The model cannot stream here: the answer arrives all at once."
         return refused_message(self.path)
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ class ReplaceEffort(RequestRepair):
     @property
     def message(self) -> str:
         """What the person is told who waits."""
-        return f"The model does not have this effort: answering with {self.allowed}."
+        return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body with the other effort."""
@@ -374,8 +374,8 @@ class MoveMessages(RequestRepair):
     def message(self) -> str:
         """What the person is told who waits."""
         return (
-            "The model's server does not take text between a tool call and its result: "
-            "sending the text behind it."
+            "The model's server does not accept text between a tool call and its result: "
+            "moving the text after it."
         )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
