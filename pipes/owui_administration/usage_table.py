@@ -38,6 +38,7 @@ _COUNTS = UsageRow._fields[3:]
 _ADD = (
     f"INSERT INTO {_TABLE} AS old VALUES "
     "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    # SQLite and PostgreSQL, the databases of Open WebUI, share this form.
     "ON CONFLICT (user_id, day, model) DO UPDATE SET "
     + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
 )

@@ -189,6 +189,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "assistant":
             text = _plain_text(content)
             details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
@@ -307,6 +309,9 @@ def attach_stored_messages(
     question_id = str(metadata.get("user_message_id") or "")
     answer_id = str(metadata.get("message_id") or "")
     hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
     branch = list(_stored_branch(rows, question_id, answer_id, hidden))
     result = list(parts)
     for position, stored in zip(reversed(users), branch, strict=False):

@@ -237,6 +237,7 @@ class _RunHistory:
             item = _call_item(call)
         behind: list[Item] = []
         following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts behind the last item of a response (8 of 8).
         if following and is_compaction(following[0]):
             length = 1 + count_updates(following[1:])
             behind = self._take_items(ulid, end + length)
@@ -262,6 +263,8 @@ class _RunHistory:
             shown = self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408).
             # The host does not return the text of commentary.
             is_hidden = is_commentary(items[-1]) and message_text(items[-1])
             if shown or not is_hidden:

@@ -41,6 +41,8 @@ from owui_chat.render.chunks import Chunk, Chunks, host_event
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # A call without a status of `completed`, `failed` or `rejected` is left out of the
+    # next turn (utils/misc.py:394 of 0.12.4).
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -108,6 +110,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others.
     hidden = "encrypted_content"
     return {k: v for k, v in item.items() if k != hidden and v is not None}
 
@@ -185,6 +188,7 @@ class OutputItems:
 
     def grow(self, index: int, kind: str, text: str) -> Chunk:
         """Return the event of more text; `kind` is that of a delta."""
+        # All texts of one kind are shown as one part, so its number is 0.
         index_name = "summary_index" if kind == "summary" else "content_index"
         fields = {
             "item_id": self.items[index].get("id"),
@@ -215,6 +219,8 @@ class OutputItems:
             return
         self._files_due = count + count // _FEW_FILES
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        # With an empty list of choices Open WebUI ends there; a chunk with a choice it
+        # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Chunks:

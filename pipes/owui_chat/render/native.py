@@ -59,6 +59,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
+        # In its older mode of tools Open WebUI takes code at the end for a request to
+        # run it, and calls the pipe again, up to five times (utils/middleware.py:6117).
         end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
         yield from shown.add(end)
 
@@ -170,6 +172,8 @@ class NativeRenderer:
             yield from commentary.become_answer(closing)
         has_failed = event.ending.is_failure
         if has_failed:
+            # Open WebUI runs a call without an output, and calls the pipe again
+            # (utils/middleware.py:5544).
             yield from self.shown.break_off_calls()
         marker = self._take_marker()
         if marker:
@@ -180,8 +184,13 @@ class NativeRenderer:
             yield status_chunk(closing_line(self._figures(event)))
         usage = host_usage(event)
         if usage:
+            # In a chunk of its own: Open WebUI ignores `response.incomplete` with its
+            # usage, and a `response.completed` would replace all items
+            # (utils/response.py:714).
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if has_failed:
+            # Without choices it keeps the text and stores the error; an exception would
+            # lose the text (utils/middleware.py:4939).
             yield error_chunk(event.ending.sentence)
 
     def _has_closing_line(self, event: RunDone) -> bool:

@@ -185,6 +185,8 @@ def _find_text(
         number += 1
         offset = 0
         whole = _part_text(answer, number)
+    # Texts of messages without a tool between them are joined by a line feed
+    # (utils/misc.py:408 of Open WebUI 0.12.4).
     gap = "\n" if offset else ""
     if whole.startswith(gap + text, offset):
         start = offset + len(gap)

@@ -120,6 +120,8 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(ulid) for value in values for ulid in as_list(value.get("dead"))}
     records: dict[str, Record] = {}
