@@ -180,7 +180,7 @@ def test_turn_ends_as_its_case_says(
 
 
 def test_every_case_is_one_of_the_simulator() -> None:
-    """A misspelt scenario would be answered with an error."""
+    """A misspelled scenario would be answered with an error."""
     for case in CASES:
         name, _ = parse_spec(find_spec(f"sim:{case.scenario} Hello") or "")
         assert name in SCENARIOS, case.scenario

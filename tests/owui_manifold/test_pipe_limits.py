@@ -71,7 +71,7 @@ async def test_the_oldest_messages_of_a_long_chat_are_left_out(
 ) -> None:
     """The instructions stay, the beginning stays for a while, and everybody is told."""
     pipe.valves = valves_for(sim)
-    texts = [f"Text {number}." for number in range(20_001)]
+    texts = [f"Text {number}." for number in range(8_601)]
     system = {"role": "system", "content": "Be brief."}
 
     first = await asked(pipe, [system, *said(*texts)])

@@ -86,19 +86,21 @@ def test_r18_unknown_tool_is_refused() -> None:
     assert refusal("{}", "") == "there is not a tool named "
 
 
-def test_r19_value_that_is_no_option_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "options"),
+    [
+        ("color", "green", "green", ["red", "blue"]),
+        ("size", 3, "3", ["1", "2"]),
+        ("loud", False, "false", ["true"]),
+        ("shape", "square", "square", ["round", "flat"]),
+    ],
+)
+def test_r19_value_that_is_no_option_is_refused(
+    name: str, value: object, shown: str, options: list[str]
+) -> None:
     """Numbers and true compare by their texts."""
-    assert painted(color="green") == (
-        VALIDATION + "parameter 'color' value 'green' not in options ['red', 'blue']"
-    )
-    assert painted(size=3) == (
-        VALIDATION + "parameter 'size' value '3' not in options ['1', '2']"
-    )
-    assert painted(loud=False) == (
-        VALIDATION + "parameter 'loud' value 'false' not in options ['true']"
-    )
-    assert painted(shape="square") == (
-        VALIDATION + "parameter 'shape' value 'square' not in options ['round', 'flat']"
+    assert painted(**{name: value}) == (
+        f"{VALIDATION}parameter '{name}' value '{shown}' not in options {options}"
     )
 
 
@@ -238,9 +240,7 @@ def test_r21_call_that_succeeded_may_be_made_again() -> None:
     assert str(wrong.output).startswith(VALIDATION)
 
 
-def test_r21_same_calls_side_by_side_are_made_one_after_the_failure_of_the_other() -> (
-    None
-):
+def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None:
     """The second waited for its turn."""
     bench = Bench(at_once=1)
     calls = [calling("breaking", n) for n in (1, 2)]

@@ -213,16 +213,15 @@ def test_the_engine_gets_what_the_valves_say() -> None:
     )
 
     settings = found.settings
-    assert (settings.effort, settings.summary, settings.verbosity) == (
-        *("low", None, "high"),
-    )
-    assert (settings.stream, settings.parallel_tool_calls) == (True, False)
+    assert settings.effort == "low"
+    assert settings.summary is None
+    assert settings.verbosity == "high"
+    assert settings.stream is True
+    assert settings.parallel_tool_calls is False
     assert found.limits.retries.max_retries == 4
     assert found.limits.timeouts.idle == 77
-    assert (found.own_tools.limits.seconds, found.own_tools.limits.characters) == (
-        5,
-        2000,
-    )
+    assert found.own_tools.limits.seconds == 5
+    assert found.own_tools.limits.characters == 2000
 
 
 @pytest.mark.parametrize(
@@ -251,10 +250,11 @@ def test_nothing_chosen_is_left_to_the_model() -> None:
     """Defaults send no parameter that nobody asked for."""
     settings = asked().settings
 
-    assert (settings.effort, settings.summary, settings.verbosity) == (
-        *(None, "auto", None),
-    )
-    assert (settings.stream, settings.parallel_tool_calls) == (False, None)
+    assert settings.effort is None
+    assert settings.summary == "auto"
+    assert settings.verbosity is None
+    assert settings.stream is False
+    assert settings.parallel_tool_calls is None
 
 
 def test_streaming_can_be_switched_off() -> None:

@@ -72,14 +72,14 @@ BILLED = {"OpenAI-Organization", "OpenAI-Project"}
         (OWN, "all", PLAIN | {"X-Gateway-Key"}, ["file_search", "mcp"]),
     ],
 )
-def test_what_goes_out(
+def test_valve_names_what_goes_out_with_a_users_own_key(
     user: UserValves, given: str, headers: set[str], tools: list[str]
 ) -> None:
     """With the pipe's key everything, with a user's own what the valve names."""
     assert sent(user, EXPERT_JSON=expert(user_keys_get=given)) == (headers, tools)
 
 
-def test_a_key_that_is_not_allowed_changes_nothing() -> None:
+def test_own_key_that_is_not_allowed_changes_nothing() -> None:
     """The pipe's key is used, with all that belongs to it."""
     assert sent(OWN, USER_API_KEYS="off") == sent(UserValves())
 
