@@ -403,6 +403,8 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 _PHRASES = (
     (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
         r"maximum context length|context (size|window)|ContextWindow"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
@@ -416,6 +418,7 @@ _PHRASES = (
 _MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),

@@ -269,6 +269,7 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if kind in _CALLS:
             _wait_for_output(waiting, items, index, turn_start)
             continue
+        # No such call, or it has its output already.
         call_index = waiting.get(call_id)
         if call_index is None:
             continue
@@ -355,6 +356,7 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if kind == "reasoning":
             dangling.append(item)
             continue
+        # `item` is what the reasoning led to.
         kept += dangling
         dangling = []
         kept.append(item)

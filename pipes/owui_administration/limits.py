@@ -178,6 +178,7 @@ class UserLimits:
 
     def _used_up(self, share: float) -> str:
         """Return the message about a limit that is reached; the longest one counts."""
+        # A limit of 0 is reached from the beginning: it forbids.
         reached = [b for b in self._budgets() if b.used >= b.limit * share]
         if not reached:
             return ""

@@ -27,6 +27,14 @@ from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.file_names import shorten_name
 from owui_chat.files import link_files
 
+# What a model writes arrives in pieces, and a link must be whole to be replaced:
+#
+#   The lake is warm ([zuerich.ch](https://zuerich.ch/lake_(north)?utm_source=openai)).
+#                    ^ from here on the text is held back until the last parenthesis
+#
+# The page then gets `The lake is warm [1].`, and a source. An address may have one pair
+# of parentheses. All patterns have bounds, so that hostile text is read in linear time
+# (tests/test_regular_expressions.py).
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
@@ -225,6 +233,8 @@ class Citations:
             start = link.start()
             end = link.end()
             names_site = "." in label and " " not in label
+            # A label like `zuerich.ch` only repeats the address; any other is a part of the
+            # sentence, and stays.
             if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
                 edits.append(_Edit(start - 1, end + 1, number))
             elif names_site:
@@ -314,6 +324,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     """Return a text with the edits, in the order of their places in it."""
     pieces: list[str] = []
     done = 0
+    # Where two edits overlap, what both replace is left out once.
     for edit in sorted(edits, key=_edit_place):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)

@@ -83,6 +83,8 @@ class EventStreamDecoder:
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that end; id, retry and unknown fields are not used."""
+        # Bytes are split at CR, LF and CRLF alone, as the standard wants it; text would
+        # be split at U+2028 as well, which may stand inside of JSON.
         text = b"".join((self._partial_line, chunk))
         lines = text.splitlines()
         self._partial_line = bytearray()
@@ -100,6 +102,8 @@ class EventStreamDecoder:
                 self._lines.append(value.removeprefix(b" "))
             elif field == b"event":
                 self._event = value.strip()
+            # A blank line ends an event; without data there is none to dispatch. A line
+            # that begins with a colon is a comment: its field has no name.
             elif not line:
                 if self._lines:
                     events.append(self._event_of_lines())

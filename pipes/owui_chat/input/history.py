@@ -134,6 +134,17 @@ class _PlacedCall(NamedTuple):
     behind: list[Item]
 
 
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 

@@ -212,6 +212,8 @@ def change_instructions(
     gone = [line for line in told.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
+    # The proof that the change says it all: applied to the old lines, it has to give the
+    # present ones.
     if _changed_lines(told.lines, change) != present:
         return whole
     if not new and not gone:
@@ -293,6 +295,8 @@ def _changed_lines(lines: Sequence[str], change: SentContext) -> list[str]:
     """Return the lines of instructions after a change of them."""
     if change.instructions is not None:
         return _lines(change.instructions)
+    # The old lines that still hold keep their order; each new one is put where it stands
+    # in the new text, with as many old ones in front as are missing there.
     gone = set(change.gone)
     kept = [line for line in lines if line not in gone]
     changed: list[str] = []

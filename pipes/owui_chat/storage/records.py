@@ -197,6 +197,7 @@ def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
     """
     safe: list[Item | None] = []
     has_product = True
+    # From the end, because reasoning is worth what follows it.
     for item in reversed(items):
         kept = None
         if has_product or not is_reasoning(item):
@@ -260,6 +261,7 @@ def prune(
     pruned: dict[str, Any] = {}
     present: dict[str, JsonObject] = {}
     for key, value in values.items():
+        # The key of earlier pipes is never written.
         if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
             continue
         if not messages or has_ended.get(key):
@@ -286,6 +288,8 @@ def _prune_oldest(values: Mapping[str, JsonObject], most: int) -> dict[str, Any]
     excess = sum(sizes.values()) - most
     if excess <= 0:
         return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
     excess += int(most * (1 - _KEPT_SHARE))
     ages = [
         (_oldest_time(value), order, key)
