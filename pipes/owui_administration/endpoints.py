@@ -88,6 +88,7 @@ class EndpointEntry(BaseModel):
     def valves(self) -> dict[str, str]:
         """Return what replaces valves of the pipe, with nothing of another account."""
         given = {name.upper(): text for name, text in self if isinstance(text, str)}
+        # Headers may hold another key, and vector stores belong to another account.
         unset = {"EXTRA_HEADERS": "", "FILE_SEARCH_VECTOR_STORES": ""}
         return {**given, "API_KEY": self.key, **unset}
 
@@ -155,6 +156,8 @@ class EndpointChoice:
         would be the same anywhere, and what was stopped for its safety must go on
         nowhere else.
         """
+        # Whoever asks elsewhere works around what OpenAI's monitoring stopped (guide
+        # "Safety checks: misalignment monitoring").
         if code in SAFETY_STOPS:
             return ""
         is_missing = code == "model_not_found" or status in (403, 404)
