@@ -59,7 +59,7 @@ def test_only_the_tables_change() -> None:
 
 
 def test_an_unknown_table_is_an_error() -> None:
-    """A misspelt name would never be brought up to date."""
+    """A misspelled name would never be brought up to date."""
     with pytest.raises(KeyError):
         readme.with_tables("<!-- table t -->\n<!-- end -->", {})
 

@@ -13,7 +13,7 @@ from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from openai_responses.tool_kinds import TOOL_KINDS
 from owui_manifold.call.config import comma_list
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import ExpertSettings
 from owui_manifold.host.open_webui import administrator_params
 
@@ -50,7 +50,7 @@ class _Permission(NamedTuple):
     """An administrator's parameters of the model, which hold."""
 
 
-async def permitted_call(call: PipeCall) -> PipeCall:
+async def permitted_call(call: CheckedCall) -> CheckedCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller = call.caller
     words = comma_list(call.config.expert.caller_may_set.lower())

@@ -7,7 +7,6 @@ The switches of the composer come from the companion filter, in
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from openai_responses.clock import monotonic_seconds
@@ -78,10 +77,6 @@ class Config(NamedTuple):
     log_level: str
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
-    token: str = ""
-    """Of Microsoft Entra ID, if the administrator wants one."""
-    identity: Mapping[str, str] = MappingProxyType({})
-    """Headers that tell the server who asks."""
 
 
 def read_config(

@@ -26,11 +26,11 @@ from openai_responses.requests.build import (
 from openai_responses.requests.parameters import given_values, hash_ids
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool
+from owui_chat.input.prefix import SentContext
 from owui_chat.input.tasks import task_request
 from owui_chat.storage.records import Record
-from owui_chat.storage.signature import Sign
 from owui_manifold.call.config import comma_list, read_config, run_limits
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import require_floor
@@ -46,7 +46,8 @@ from owui_manifold.prepare.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
-from owui_manifold.store.chat_store import ChatStore
+from owui_manifold.store.keys import ChatKeys
+from owui_manifold.store.stored_chat import StoredChat
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -58,30 +59,31 @@ _BATCH_SHARE = 5
 class PreparedRequest(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: PipeCall
+    call: CheckedCall
     request: ResponsesRequest
-    endpoint: Endpoint
     origin: Origin
     limits: Limits
-    store: ChatStore | None = None
-    """None if nothing is stored."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    keys: ChatKeys | None = None
+    """Sign and encrypt what the chat itself carries."""
+    stored: StoredChat | None = None
+    """The chat's row; None if nothing is stored."""
+    sent: SentContext | None = None
+    """What the row gets as sent beside the chat; None: it stays as it is."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
     reason: str = ""
     """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
     """What the person who asked has to know or to do, if anything: the answer ends
     with it.
     """
-    sign: Sign | None = None
-    """Signs what the chat itself carries."""
     cites: bool = False
     """Whether its tools give sources."""
-    records: Mapping[str, Record] = MappingProxyType({})
-    """What earlier answers of the chat stored."""
 
 
-def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = refused_tools(learned_repairs(call, model.id))
     hosted, replaced = hosted_tools(call.config, model, refused)
@@ -91,7 +93,7 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
-def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+def _runs_calls(call: CheckedCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here.
 
     Those of Open WebUI's own chats always are; a call of a tool that it does not have
@@ -104,7 +106,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 
 
 def request_settings(
-    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     """Return the settings of a request."""
     config = call.config
@@ -149,12 +151,12 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return sent.model_copy(update={"repairs": ()}) == built
 
 
-def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     return call.capabilities.repairs.repairs(repair_scope(call, model))
 
 
-def repair_scope(call: PipeCall, model: str) -> RepairScope:
+def repair_scope(call: CheckedCall, model: str) -> RepairScope:
     """Return whose requests a repair is about."""
     return RepairScope(call.endpoint.account(), model, call.caller.user_id)
 
@@ -167,7 +169,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+def _default_parameters(call: CheckedCall, tools: Sequence[Item]) -> dict[str, Any]:
     """Return parameters of the API; the caller's own replace them.
 
     The same chat and user always get the same values, because the prompt cache and,
@@ -192,7 +194,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     return given_values(chosen)
 
 
-def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+def call_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     seconds = call.config.tool_seconds
@@ -213,7 +215,7 @@ def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-def tool_user(call: PipeCall) -> ToolUser:
+def tool_user(call: CheckedCall) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
     return ToolUser(
@@ -225,20 +227,19 @@ def tool_user(call: PipeCall) -> ToolUser:
     )
 
 
-def build_task_request(call: PipeCall) -> PreparedRequest:
+def build_task_request(call: CheckedCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = call.endpoint
-    model = _task_model(call, endpoint)
+    model = _task_model(call)
     request = task_request(model, call.messages, call.body, call.caller.task)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    origin = origin_at(model.family, endpoint)
+    origin = origin_at(model.family, call.endpoint)
     limits = run_limits(call.config.expert, model)
-    return PreparedRequest(call, request, endpoint, origin, limits)
+    return PreparedRequest(call, request, origin, limits)
 
 
-def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: CheckedCall) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
     A server other than OpenAI's may not have the default model.
@@ -246,9 +247,9 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == OPENAI_HOST):
+    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
-        if _task_lack(endpoint, model.id) not in call.capabilities:
+        if _task_lack(call.endpoint, model.id) not in call.capabilities:
             return model
     return call.model
 
@@ -263,7 +264,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     is_stopped = ended.ending.code in SAFETY_STOPS
     if not is_refused or is_stopped or model == call.model.id:
         return False
-    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+    if call.capabilities.first_time(_task_lack(call.endpoint, model)):
         call.log.warn(
             f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         )

@@ -19,7 +19,7 @@ from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_manifold.call.config import comma_list, run_limits
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.models import fetch_models
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
@@ -61,7 +61,7 @@ class _Diagnostics:
     Nothing is sent twice: a failure is what is looked for.
     """
 
-    def __init__(self, call: PipeCall, connections: Connections) -> None:
+    def __init__(self, call: CheckedCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
@@ -144,19 +144,19 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
     return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
-def is_check_command(call: PipeCall) -> bool:
+def is_check_command(call: CheckedCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
     return call.caller.is_admin and last_user_text(call) == "/check"
 
 
-def last_user_text(call: PipeCall) -> str:
+def last_user_text(call: CheckedCall) -> str:
     """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
     return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
 def run_diagnostics(
-    call: PipeCall, connections: Connections
+    call: CheckedCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
     """Tell the findings of a check; raises InvalidRequest for unusable settings."""
     return stream_lines(_Diagnostics(call, connections).lines())

@@ -13,8 +13,8 @@ from urllib.parse import quote as percent_encoded
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from work_count import count_work
 
+from measures.work_count import count_work
 from openai_responses.errors import ApiError, Failure, read_api_error
 from openai_responses.repairs.finding import find_repair
 from openai_responses.repairs.memory import (

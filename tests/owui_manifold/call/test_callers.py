@@ -41,7 +41,7 @@ def types(body: Json) -> list[str]:
     return [tool["type"] for tool in body.get("tools", ())]
 
 
-async def test_each_parameter_is_somebodys() -> None:
+async def test_every_parameter_belongs_to_caller_or_administrator() -> None:
     """A new one is an administrator's until somebody decides otherwise."""
     shell = {"model", "input", "instructions", "stream", "store", "background"}
     parts = {"include", "reasoning", "text", "tools"}
@@ -53,7 +53,7 @@ async def test_each_parameter_is_somebodys() -> None:
 
 
 @pytest.mark.parametrize("kind", [["web_search"], {"type": "function"}, [], 7])
-async def test_type_of_a_tool_that_is_no_text(
+async def test_tool_whose_type_is_not_a_text_is_dropped(
     pipe: Pipe, sim: Simulator, kind: Any
 ) -> None:
     """It is no tool that anybody may offer."""
@@ -227,7 +227,7 @@ async def test_an_opened_tool_names_nothing_of_others(
     assert kept == numbers
 
 
-async def test_words_that_open_nothing_are_told_to_administrators(
+async def test_unknown_names_are_reported_to_administrators(
     pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to nobody else."""
@@ -248,7 +248,7 @@ async def test_words_that_open_nothing_are_told_to_administrators(
     assert caplog.text.count(line) == 1
 
 
-async def test_the_log_names_it_once(
+async def test_dropped_parameter_is_logged_once(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """For each caller and key, never a value."""
@@ -265,7 +265,7 @@ async def test_the_log_names_it_once(
     ]
 
 
-async def test_a_task_sets_nothing_either(pipe: Pipe, sim: Simulator) -> None:
+async def test_task_sets_nothing_that_costs(pipe: Pipe, sim: Simulator) -> None:
     """Its parameters come from the same places."""
     await result_of(
         pipe,

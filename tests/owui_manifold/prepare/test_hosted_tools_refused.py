@@ -33,7 +33,7 @@ NO_PICTURES = "The model's server does not accept the tool image_generation: ans
         },
     ],
 )
-async def test_valves_say_more_than_the_api_takes(
+async def test_hosted_tools_that_are_refused_cost_no_answer(
     pipe: Pipe, sim: Simulator, host: StandInHost, valves: dict[str, Any]
 ) -> None:
     """The tool is offered with what it takes."""
