@@ -130,7 +130,9 @@ def _normalize_base_url(text: str) -> str:
     if parts is None:
         raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
+        raise valve_error(
+            "BASE_URL contains a user name or a password in addition to API_KEY"
+        )
     stated_path = parts.path.rstrip("/")
     path = stated_path.removesuffix("/responses").rstrip("/")
     if not stated_path:

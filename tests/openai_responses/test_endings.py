@@ -88,7 +88,7 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
 
 
 DOINGS = (
-    "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Pp]ut |[Rr]emove |[Ss]tart |"
+    "[Aa]sk |[Tt]ry |[Rr]aise |[Cc]hoose |[Rr]ephrase |[Rr]emove |[Ss]tart |"
     "[Rr]egenerate |[Aa]n administrator "
 )
 

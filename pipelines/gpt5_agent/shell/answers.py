@@ -36,8 +36,8 @@ from owui_chat.render.completions import completion_text
 DONE_LINE = "data: [DONE]"
 
 _INTERNAL_ERROR = (
-    "Something in this pipeline went wrong. Try again; if it lasts, give an "
-    "administrator the error id."
+    "Something in this pipeline went wrong. Try again; if the problem persists, give "
+    "an administrator the error id."
 )
 
 _Events = AsyncGenerator[AgentEvent, None]

@@ -84,7 +84,7 @@ class Approver:
                 return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-        return f"The user did not approve this call of {name}. Go on without it."
+        return f"The user did not approve this call of {name}. Continue without it."
 
 
 def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
@@ -110,8 +110,8 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     if not unread:
         return rules, ""
     problem = (
-        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so a person is asked "
-        "about every call of a tool"
+        f"TOOL_APPROVAL contains {unread[:40]!r}, which is not a rule, so every call "
+        "that is not denied needs approval"
     )
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     error = valve_error(problem, "`delete_*=ask`", place=place)

@@ -112,7 +112,7 @@ def read_servers(text: str) -> RemoteServers:
 def _servers_error(problem: str) -> str:
     return (
         f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
-        "valves of this pipe; until then, chats go on without."
+        "valves of this pipe; until then, chats continue without it."
     )
 
 

@@ -541,7 +541,9 @@ async def _receive(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:
-        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS contains an invalid character"
+        )
         raise valve_error(problem) from None
 
 
@@ -553,8 +555,8 @@ def _network_sentence(error: Exception, host: str) -> str:
             problem = f"The certificate of {host} is not trusted here"
             return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
     return (
-        f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves."
+        f"The model's server at {host} cannot be reached. Try again; if the problem "
+        "persists, an administrator has to check BASE_URL in the valves."
     )
 
 

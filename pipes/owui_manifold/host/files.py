@@ -34,8 +34,8 @@ _MAX_DOCUMENT_BYTES = 50_000_000
 """The limit for all documents of one request."""
 
 _TOO_LARGE = (
-    "With {} the files of this chat come to more than 50 MB, and one request takes no "
-    "more. Attach a smaller file, or start a new chat."
+    "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
+    "smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 """The address of a stored picture in a chat."""

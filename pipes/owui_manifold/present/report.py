@@ -37,8 +37,8 @@ _WRONG_OWN_KEY = (
     f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
 )
 _INTERNAL_ERROR = (
-    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
-    "the error id."
+    "Something in this pipe went wrong. Try again; if the problem persists, give an "
+    "administrator the error id."
 )
 
 
