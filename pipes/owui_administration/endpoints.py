@@ -31,10 +31,10 @@ _UNREADABLE = (
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
+_ASKS_NEXT = "The server did not answer: asking the next one."
+_OTHER_ACCOUNT = (
+    "The earlier reasoning of this chat belongs to another server or account."
 )
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 """How long an account that failed is asked last."""
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")

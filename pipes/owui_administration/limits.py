@@ -30,11 +30,11 @@ _OVERDRAFT = 1.1
 _MICRO = 1_000_000
 """The table holds millionths of a US dollar."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
+    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
-    "Your use is limited in money, and the price of {} is not known. An administrator "
-    "has to set it in CUSTOM_MODEL_PRICING_JSON."
+    "Your usage is limited in money, and the price of {} is not known. An "
+    "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 

@@ -421,7 +421,7 @@ async def test_no_word_for_a_stream_evades_a_limit(
     asked = [{"role": "user", "content": "sim:short hello"}]
     async with administration(admin, USER_LIMITS_JSON=json.dumps(rules)):
         await admin.set_global(ADMINISTRATION)
-        with pytest.raises(OpenWebUIError, match="only counted with a stream"):
+        with pytest.raises(OpenWebUIError, match="counted only in a stream"):
             await member.completion(FUNCTION_CALLING, asked, stream=value)
 
     assert chat_bodies(simulator) == []

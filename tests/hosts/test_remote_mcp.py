@@ -30,7 +30,7 @@ SERVERS = [
         "authorization": SECRET,
     }
 ]
-NO = "The user did not approve this call of clocks_now. Go on without it."
+NO = "The user did not approve this call of clocks_now. Continue without it."
 # True once nothing on the page slides open any more; some things turn for ever.
 RESTS = """() => !document.getAnimations().some((one) =>
   one.playState === 'running' && isFinite(one.effect.getComputedTiming().endTime))"""

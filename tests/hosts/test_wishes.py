@@ -372,7 +372,7 @@ async def test_users_own_key_pays_for_the_users_chats(
             turn = await tab.send(CHAT, "sim:short")
         administrators = await admins_tab.send(CHAT, "sim:short")
 
-    assert "This pipe wants an OpenAI API key of your own" in str(untold.error)
+    assert "This pipe needs your own OpenAI API key" in str(untold.error)
     assert turn.error is None
     assert turn.text
     assert "An administrator has to check API_KEY" in str(administrators.error)

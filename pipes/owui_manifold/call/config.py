@@ -175,8 +175,8 @@ _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 
 _OTHER_FILTER_VERSION = (
-    "The switches of the composer do nothing: they are of another version than this "
-    "pipe. Install both from the same release."
+    "The switches next to the chat input have no effect: their version differs from "
+    "this pipe's. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
@@ -242,10 +242,10 @@ def _for_own_key(valves: Valves, user_keys_get: str) -> Valves:
 
 
 OWN_KEY_PLACE = (
-    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
-_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
+_NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
 _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 

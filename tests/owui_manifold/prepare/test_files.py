@@ -147,7 +147,7 @@ async def test_more_than_the_api_takes(is_declared: bool, host: StandInHost) -> 
     content = PDF if is_declared else PDF.ljust(size)
     file_id = host.files.add(content, "a.pdf", size=size if is_declared else None)
 
-    with pytest.raises(InvalidRequest, match=r"With a\.pdf .* more than 50 MB"):
+    with pytest.raises(InvalidRequest, match=r"With a\.pdf .* exceed 50 MB"):
         await asked_with(attachment(file_id, "a.pdf"))
 
     assert len(host.files.threads) == (0 if is_declared else 1)
