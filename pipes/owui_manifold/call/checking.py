@@ -12,8 +12,8 @@ from openai_responses.json_input import JsonObject
 from owui_manifold.call.callers import permitted_call
 from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
-from owui_manifold.host.administration import EndpointQueue
 from owui_manifold.host.open_webui import active_administration, identity_headers
+from shells.administration import EndpointQueue
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "

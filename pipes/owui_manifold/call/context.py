@@ -13,9 +13,9 @@ from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.call.config import AccountCapabilities, Config
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
+from shells.administration import CallAccount
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""

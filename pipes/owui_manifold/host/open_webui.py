@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping, value_at
-from owui_manifold.host.administration import Administration
 from owui_manifold.host.context import HostContext
+from shells.administration import Administration
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;

@@ -13,10 +13,10 @@ from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.host.administration import EndpointQueue
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.answer import answer_events
+from shells.administration import EndpointQueue
 
 
 async def answer_with_failover(

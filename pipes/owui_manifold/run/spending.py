@@ -12,9 +12,9 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.host.administration import CallAccount
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses
+from shells.administration import CallAccount
 
 
 def check_limits(prepared: PreparedRequest) -> None:
