@@ -80,7 +80,7 @@ def tables() -> dict[str, str]:
         "agent-valves": valves_table(AgentValves),
         "agent-expert-settings": valves_table(AgentExpertSettings, "Key"),
         "sandbox-options": valves_table(SandboxOptions, "Key"),
-        "sentences": sentences_table(SENTENCES),
+        "messages": messages_table(SENTENCES),
     }
 
 
@@ -105,8 +105,8 @@ def valves_table(valves: type[BaseModel], heading: str = "Valve") -> str:
     return markdown_table((heading, "Default", "What it does"), rows)
 
 
-def sentences_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
-    """One row for each sentence that a person can see, with all that leads to it."""
+def messages_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
+    """One row for each message that a person can see, with all its causes."""
     causes: dict[str, list[str]] = {}
     for kind, by_code in sentences.items():
         for code, sentence in by_code.items():
@@ -114,7 +114,7 @@ def sentences_table(sentences: Mapping[str, Mapping[str, str]]) -> str:
     rows = (
         (shown_sentence(sentence), ", ".join(causes[sentence])) for sentence in causes
     )
-    return markdown_table(("The page says", "It comes when"), rows)
+    return markdown_table(("Message", "Cause"), rows)
 
 
 def shown_cause(kind: str, code: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/reference/attacks.md lists all that outlives a request, and nothing of it grows for ever.
+"""docs/reference/attacks.md lists all that outlives a request; none of it grows for ever.
 
 What is kept is found in the objects themselves: a new memory needs a line of the table.
 """

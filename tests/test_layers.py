@@ -27,7 +27,7 @@ PIPE_STORE = PIPE_CALL | {"owui_manifold.store"}
 PIPE_PREPARE = PIPE_STORE | {"owui_manifold.prepare"}
 PIPE_PRESENT = PIPE_PREPARE | {"owui_manifold.present"}
 PIPE_RUN = PIPE_PRESENT | {"owui_manifold.run"}
-AGENT = {"gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
+AGENT = {"strategies", "gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
 SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
 ARROWS: dict[str, set[str]] = {
@@ -46,22 +46,26 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat"} | API_RUN,
     "shells": {"openai_responses"},
-    "owui_manifold": PIPE_RUN | CHAT | API_RUN,
-    "owui_manifold.run": PIPE_PRESENT | CHAT | API_RUN,
+    "strategies": {"owui_chat"} | API_RUN,
+    "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
+    "owui_manifold.run": PIPE_PRESENT | {"shells"} | CHAT | API_RUN,
     "owui_manifold.present": PIPE_PREPARE | {"owui_chat", "owui_chat.render"} | API_RUN,
-    "owui_manifold.prepare": PIPE_STORE | {"shells"} | CHAT | API_RUN,
+    "owui_manifold.prepare": PIPE_STORE | {"shells", "strategies"} | CHAT | API_RUN,
     "owui_manifold.store": PIPE_CALL | CHAT | API_RUN,
     "owui_manifold.call": {"owui_manifold.host", "shells"} | API_RUN,
-    "owui_manifold.host": CHAT | API_RUN,
+    "owui_manifold.host": {"shells"} | CHAT | API_RUN,
     "owui_controls": set(),
     "owui_administration": {
+        "shells",
         "openai_responses",
         "openai_responses.models",
         "openai_responses.transport",
     },
     "toolbox.sandbox": set(),
-    "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
-    "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
+    "gpt5_agent": {"strategies", "gpt5_agent.shell", "gpt5_agent.terminal"}
+    | CHAT
+    | API_RUN,
+    "gpt5_agent.tools": {"strategies", "gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT | {"shells", "toolbox.sandbox"} | CHAT | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell"} | CHAT | API_RUN,
@@ -73,7 +77,7 @@ ARROWS: dict[str, set[str]] = {
 }
 """What each room may import beside itself."""
 
-PURE = {"owui_chat", *CHAT, *API}
+PURE = {"strategies", *CHAT, *API}
 IMPURE_MODULES = {
     "openai_responses.audit",
     "openai_responses.clock",

@@ -58,7 +58,10 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         *texts_of("openai_responses.requests.mcp_servers", "_SERVER_LABEL"),
         *texts_of("openai_responses.requests.mcp_servers", "_SOME_TEXT"),
     ],
-    "gpt5_agent.tools.guard: f'(?:{re.escape(prefix)})+'": ["(?:a_)+", "(?:a_a_)+"],
+    "gpt5_agent.tools.host_calls: f'(?:{re.escape(prefix)})+'": [
+        "(?:a_)+",
+        "(?:a_a_)+",
+    ],
     # Paths of parameters that a server named.
     "openai_responses.repairs.refusal: f'param\\\\W{{1,12}}{re.escape(path)}'": [
         r"param\W{1,12}text\.verbosity"

@@ -40,11 +40,8 @@ from openai_responses.transport.connections import Connections
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
+from strategies.parameters import STRATEGY_NAMES
 
-STRATEGY_NAMES: Mapping[str, str] = {
-    "gpt5_function_calling": "GPT-5 Function Calling",
-    "gpt5_react": "GPT-5 ReAct",
-}
 _MIN_THREADS = 400
 """The server gives 40 threads to all its streams, and each of ours waits in one."""
 

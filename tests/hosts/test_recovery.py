@@ -168,14 +168,14 @@ async def test_refused_reasoning_is_left_out_for_good(
     simulator.faults.append(unread)
     await chat.heal(
         "sim:short First.",
-        "The server could not read earlier reasoning of this chat: answering without it.",
+        "The server could not read earlier reasoning in this chat: answering without it.",
     )
 
     newest = outputs(simulator)[-1][0]["encrypted_content"]
     simulator.faults.append(refuse_item("reasoning", text=newest, form="unnamed"))
     await chat.heal(
         "sim:short Second.",
-        "The server refused this chat as it was: only its texts and tool results were "
+        "The server rejected this chat as it was: only its texts and tool results were "
         "sent.",
     )
     await chat.go_on()
@@ -344,15 +344,15 @@ async def test_refused_tools_and_parameters_are_remembered_for_the_model(
         assert asked(simulator, since) == [400, 400, 200, 200, 200]  # one in a stream
 
         simulator.faults.append(refuse_item("message", key="phase", form="openrouter"))
-        unknown = "The model's server does not take phase: answering without it."
+        unknown = "The model's server does not accept phase: answering without it."
         await chat.heal("sim:short Once more.", unknown, model=OTHER, body=mine)
         simulator.faults.pop()
         others = await admins_tab.send(MODEL, "sim:short Admin here.", body=USED)
 
     assert first == [
-        "The model's server does not take the tool get_weather: answering without it.",
-        "The model's server does not take the tool web_search: answering without it.",
-        "The model's server does not take include: answering without it.",
+        "The model's server does not accept the tool get_weather: answering without it.",
+        "The model's server does not accept the tool web_search: answering without it.",
+        "The model's server does not accept include: answering without it.",
     ]
     assert told(others) == []
     [sent] = chat_bodies(simulator)[-1:]

@@ -21,9 +21,7 @@ pytestmark = [
 
 Json = dict[str, Any]
 LARGE = "my_pipe.gpt-4.1"
-WORDS_ALONE = (
-    "The server refused this chat as it was: only its texts and tool results were sent."
-)
+WORDS_ALONE = "The server rejected this chat as it was: only its texts and tool results were sent."
 
 
 async def asked(

@@ -33,10 +33,12 @@ OTHER_KEY = "sk-simulator-2"
 NAMED: Json = {"ORGANIZATION": "ours"}
 MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its name says
 UNREADABLE = (
-    "The server could not read earlier reasoning of this chat: answering without it."
+    "The server could not read earlier reasoning in this chat: answering without it."
 )
-NO_SUMMARY = "The model's server does not take reasoning.summary: answering without it."
-NO_STREAM = "The model may not stream here: the answer comes in one piece."
+NO_SUMMARY = (
+    "The model's server does not accept reasoning.summary: answering without it."
+)
+NO_STREAM = "The model cannot stream here: the answer arrives all at once."
 
 
 @pytest.fixture(autouse=True)

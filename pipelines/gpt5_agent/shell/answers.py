@@ -18,7 +18,6 @@ from gpt5_agent.shell.settings import (
     PipelineCaller,
     build_agent_request,
     build_endpoint,
-    shows_thoughts,
 )
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.clock import unix_seconds
@@ -100,20 +99,19 @@ async def _open_run(
             tools=tools, store_file=files.store if caller.is_host else None
         )
         request = build_agent_request(question, endpoint, call.connections, log)
-        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        renderer = _choose_renderer(request, caller)
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
 
 
-def _choose_renderer(
-    request: AgentRequest, caller: PipelineCaller, emits_thoughts: bool
-) -> _Renderer:
+def _choose_renderer(request: AgentRequest, caller: PipelineCaller) -> _Renderer:
     """Return the renderer of the reader: Open WebUI or a plain client."""
+    emits_thoughts = request.parameters.emit_intermediate_thoughts
     if not caller.is_host:
         return ClientRenderer(
             emits_thoughts, _new_completion_id(), unix_seconds(), caller.model
         )
-    family = resolve_model(request.model).family
+    family = resolve_model(request.parameters.model).family
     origin = origin_at(family, request.endpoint)
     return HostRenderer(emits_thoughts, origin, request.sign)
 
@@ -126,7 +124,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
-            resolve_model(settings.model),
+            resolve_model(settings.parameters.model),
             settings.messages,
             settings.body,
             call.caller.task,

@@ -11,21 +11,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.policy import find_preset
-from gpt5_agent.events import RunMetadata
 from gpt5_agent.ports import StoreFile, Tool
-from gpt5_agent.request import (
-    AgentLimits,
-    AgentRequest,
-    OwnToolSettings,
-    Persona,
-    show_always,
-)
+from gpt5_agent.request import AgentRequest, OwnToolSettings, show_always
 from gpt5_agent.shell.json_valves import THIS_PLACE, read_expert_settings
 from gpt5_agent.shell.log import AgentLog
+from gpt5_agent.shell.presets import find_preset
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
-from gpt5_agent.tools.guard import find_own_names
+from gpt5_agent.tools.host_calls import find_own_names
 from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import (
@@ -49,6 +42,8 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, Timeouts
 from owui_chat.file_names import shorten_name
+from strategies.metadata import RunMetadata
+from strategies.parameters import MAX_ITERATIONS, StrategyParameters
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -195,15 +190,13 @@ def build_agent_request(
 
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        parameters=_build_parameters(question),
         messages=question.messages,
         body=question.body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(question, endpoint),
-        persona=_build_persona(question),
-        budget=_build_agent_limits(question),
         own_tools=_build_tool_settings(question, rules),
         query=question.choose_text("query", ""),
         context=question.body.get("context") or valves.CONTEXT or None,
@@ -218,28 +211,29 @@ def build_agent_request(
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    """Return who the agent is: the request decides before the valves."""
+def _build_parameters(question: AgentInput) -> StrategyParameters:
+    """Return what the strategy is to do: the request decides before the valves.
+
+    Raises InvalidRequest.
+    """
     valves = question.valves
-    return Persona(
+    return StrategyParameters(
+        model=question.choose_text("agent_model", valves.MODEL),
         instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
+        prompt_policy_overrides=question.choose_text(
             "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
         ),
-        style=valves.POLICY_STYLE,
+        policy_style=valves.POLICY_STYLE,
         guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_agent_limits(question: AgentInput) -> AgentLimits:
-    """Return when the agent has to answer."""
-    valves = question.valves
-    return AgentLimits(
-        iterations=clamp_number(
-            question.body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
+        maximum_iterations=clamp_number(
+            question.body.get("maximum_iterations"),
+            1,
+            MAX_ITERATIONS,
+            valves.MAXIMUM_ITERATIONS,
         ),
-        seconds=valves.MAXIMUM_SECONDS,
-        tokens=valves.MAXIMUM_TOKENS,
+        maximum_seconds=valves.MAXIMUM_SECONDS,
+        maximum_tokens=valves.MAXIMUM_TOKENS,
+        emit_intermediate_thoughts=_shows_thoughts(question),
     )
 
 
@@ -262,7 +256,7 @@ def _build_tool_settings(question: AgentInput, rules: ApprovalRules) -> OwnToolS
     )
 
 
-def shows_thoughts(question: AgentInput) -> bool:
+def _shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
     chosen = question.body.get(name)

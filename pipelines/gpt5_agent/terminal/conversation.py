@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
-from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
@@ -29,6 +28,7 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from strategies.parameters import STRATEGY_NAMES
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
 

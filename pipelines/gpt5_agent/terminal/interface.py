@@ -9,12 +9,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
     AgentState,
-    ContextSource,
     ExecutionEnded,
     NewMessage,
     StepStarted,
@@ -25,6 +23,8 @@ from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.transport.stream import ItemDone
+from strategies.context import ContextSource
+from strategies.thoughts import ThoughtFilter
 
 _MAX_OUTPUT_CHARACTERS = 2_000
 

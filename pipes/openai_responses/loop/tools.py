@@ -226,7 +226,7 @@ class Toolset(NamedTuple):
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
     `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
     reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
+    others. `failure_text` is what the model reads if `{tool}` raised an exception.
     """
 
     tools: CallableTools
@@ -237,6 +237,7 @@ class Toolset(NamedTuple):
     most_calls: int = 100
     carries_reasoning: bool = True
     runs_calls: bool = True
+    failure_text: str = "Error: {tool} failed. Tell the user, or try another way."
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -418,7 +419,7 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
+        return ToolResult(toolset.failure_text.replace("{tool}", name), failed=True)
 
 
 def _cap_output(output: Any, characters: int) -> Any:

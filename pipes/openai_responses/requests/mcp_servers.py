@@ -22,8 +22,8 @@ _TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
-    one_word = isinstance(value, str) and value.split() == [value]
-    return one_word and url_parts(str(value)) is not None
+    is_one_word = isinstance(value, str) and value.split() == [value]
+    return is_one_word and url_parts(str(value)) is not None
 
 
 def _are_headers(value: object) -> bool:
@@ -77,10 +77,10 @@ def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:
-        what = "it is not JSON"
+        problem = "it is not JSON"
         if isinstance(error, json.JSONDecodeError):
-            what += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+            problem += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(problem),), secrets=(text,))
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
@@ -95,23 +95,23 @@ def read_servers(text: str) -> RemoteServers:
         name = str(label) if is_label else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
-            what = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(what))
+            problem = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(problem))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
         unknown = sorted(fields.keys() - {*_SERVER_FIELDS, "type"})
         if unknown:
-            what = f"keys of {name} are not sent: {', '.join(unknown)}"
-            notes.append(_servers_error(what))
+            names = ", ".join(unknown)
+            notes.append(_servers_error(f"keys of {name} are not sent: {names}"))
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
 
 
-def _servers_error(what: str) -> str:
+def _servers_error(problem: str) -> str:
     return (
-        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        f"REMOTE_MCP_SERVERS_JSON: {problem}. An administrator can correct it in the "
         "valves of this pipe; until then, chats go on without."
     )
 

@@ -131,12 +131,13 @@ class Conversation:
 
     def _answer(self, request: ToolCallRequested) -> None:
         """Answer twice: the second answer must find nobody."""
-        for _ in range(0 if self._approves is None else 2):
-            self.taken.append(
-                self.session.provide_confirmation(
-                    request.confirmation_id, self._approves is True
-                )
+        if self._approves is None:
+            return
+        for _ in range(2):
+            taken = self.session.provide_confirmation(
+                request.confirmation_id, self._approves
             )
+            self.taken.append(taken)
 
 
 @pytest.mark.parametrize("make", [Notebook, Page])

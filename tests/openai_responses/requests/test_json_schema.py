@@ -322,7 +322,11 @@ def test_server_refuses_what_is_too_large(schema: Schema) -> None:
 
     with pytest.raises(Refusal, match="Expected at most"):
         check_schemas([{**FUNCTION, "parameters": whole}])
-    check_schemas([{**FUNCTION, "strict": False, "parameters": whole}])
+
+
+def test_server_takes_without_strict_mode_what_is_too_large_for_it() -> None:
+    """The limits are those of strict mode."""
+    check_schemas([{**FUNCTION, "strict": False, "parameters": of(words(1_001), "x")}])
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.asyncio
 
 DOMAINS = [f"https://site{number}.org:8080/news" for number in range(100)]
 PREVIEW = '{"model": "gpt-image-2", "background": "transparent"}'
-NO_PICTURES = (
-    "The model's server does not take the tool image_generation: answering without it."
-)
+NO_PICTURES = "The model's server does not accept the tool image_generation: answering without it."
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 
-from simulator.sealing import ForeignSeal, seal_content, unseal_content
-
 USER = {"role": "user", "content": "Hello"}
 MORE = {"role": "user", "content": "Go on, in JSON"}
 OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
@@ -307,14 +305,3 @@ async def test_reasoning_between_tool_rounds_fits(client: Any) -> None:
     heard = await second_turn(client, items, NEW, tools=[tool])
 
     assert "I was given 3 reasoning items back" in heard.text
-
-
-def test_a_seal_opens_to_what_was_sealed() -> None:
-    """Sealing is reversible here and only here."""
-    from simulator.sealing import Seal
-
-    made = Seal("rs_1", "org", "gpt-5.2", "0" * 32, "someone", 64)
-
-    assert unseal_content(seal_content(made)) == made
-    with pytest.raises(ForeignSeal):
-        unseal_content("gAAAA" + "A" * 400)

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from gpt5_agent.agent.policy import (
+from strategies.policy import (
+    PolicyStyle,
     build_system_instruction,
     choose_style,
 )
-from gpt5_agent.request import PolicyStyle
 
 TAGS = {
     "persistence_policy": "persistence",

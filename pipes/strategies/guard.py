@@ -2,13 +2,10 @@
 failure.
 
 The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
-and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
-another tool by its name (docs/reference/open-webui.md, "Tools of the host").
+and a model that reads one can correct itself.
 """
 
-import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
@@ -18,53 +15,9 @@ from openai_responses.json_input import (
     as_list,
     as_mapping,
     load_json,
-    parse_json_object,
 )
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import ToolResult
-from owui_chat.host_tools import CALL_TOOL, read_call_tool
-
-
-def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run.
-
-    Any other call, and one that the host would not pass on, is returned unchanged.
-    """
-    if call.get("name") != CALL_TOOL:
-        return call
-    arguments = parse_json_object(call.get("arguments")) or {}
-    if arguments.keys() != {"tool_name", "params"}:
-        return call
-    if read_call_tool(arguments) is None:
-        return call
-    name = arguments["tool_name"]
-    if not isinstance(name, str):
-        return call
-    return {**call, "name": name, "arguments": arguments["params"]}
-
-
-_MAX_ID_CHARACTERS = 200
-"""Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
-
-
-def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from.
-
-    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
-    have, again and again until there is only one of it, and of each name of an MCP
-    server.
-    """
-    names: list[str] = []
-    for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
-        if character == "_" and name[:index] in tool_ids:
-            prefix = name[: index + 1]
-            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
-            names += [rest, prefix + rest]  # the own name may begin like the id
-    return names
-
-
-DELEGATE = "delegate"
-"""The tool that gives a task to another run of the agent."""
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
@@ -73,22 +26,22 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
+    """Tools whose calls are checked; a call that failed is not made again.
 
-    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
-    `log` gets the cause of each failure.
+    `schemas` holds the arguments of each tool by its name, and `run_tool` runs one. The
+    tools with names in `interactive` have time limits of their own.
     """
 
     def __init__(
         self,
         schemas: Mapping[str, Mapping[str, Any]],
         run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
-        log: Callable[[str], object],
+        interactive: Collection[str] = (),
     ) -> None:
         """Start without failures."""
         self._schemas = schemas
         self._run_tool = run_tool
-        self._log = log
+        self._interactive = interactive
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
@@ -128,23 +81,17 @@ class GuardedTools:
         return name, arguments
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool has a time limit of its own; none waits for a person."""
-        return name == DELEGATE
+        """Say whether a tool has a time limit of its own."""
+        return name in self._interactive
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that takes too long, or is stopped, has failed too."""
+        """Run a tool; one that raises, takes too long or is stopped has failed too."""
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
             result = await self._run_tool(name, arguments)
             succeeded = not result.failed
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-                raise
-            self._log(f"the tool {name} raised {type(error).__name__}: {error}")
-            return ToolResult(TOOL_FAILED_TEXT, failed=True)
         finally:
             if not succeeded:
                 self._record_failure(name, arguments)

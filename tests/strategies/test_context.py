@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.agent.memory import format_context, read_context
-from gpt5_agent.events import ContextSource
+from strategies.context import ContextSource, format_context, read_context
 
 RETRIEVED = {
     "content": "It froze in 1963.",

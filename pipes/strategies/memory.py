@@ -1,71 +1,17 @@
-"""What the model reads beside its instruction: context, memories, a window of the chat."""
+"""What a strategy remembers: memories from before the chat, and a window of the chat."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpt5_agent.events import ContextSource
-from gpt5_agent.ports import Guide
-from gpt5_agent.request import Message
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
+from strategies.guide import Guide
 
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
-
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows = {
-        json.dumps(row, sort_keys=True, default=str): row
-        for row in rows
-        if row is not None
-    }
-    sources: dict[ContextSource, None] = {}  # in their order, each once
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = _read_entry(f"Context {number}", row)
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
-
-
-def format_context(entries: list[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
-    ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _read_entry(default_name: str, row: object) -> ContextSource:
-    """Return an entry of a context; without a known text field all of it is the text."""
-    if isinstance(row, str):
-        return ContextSource(default_name, row)
-    entry = as_mapping(row)
-    fields = {**as_mapping(entry.get("metadata")), **entry}
-    text = _first_text_field(entry, _TEXT_KEYS)
-    return ContextSource(
-        name=_first_text_field(fields, _NAME_KEYS) or default_name,
-        text=text or json.dumps(row, ensure_ascii=False, default=str),
-        url=_first_text_field(fields, _URL_KEYS),
-    )
-
-
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
-
+Message = Mapping[str, Any]
+"""A message of a chat, as the host sends it."""
 
 _DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")

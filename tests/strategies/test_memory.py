@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.agent.memory import (
+from openai_responses.errors import InvalidRequest
+from strategies.memory import (
     apply_memory_policy,
     find_turn_starts,
 )
-from openai_responses.errors import InvalidRequest
 
 Json = dict[str, Any]
 SYSTEM = {"role": "system", "content": "Be brief."}

@@ -1,16 +1,17 @@
-"""The system instruction: policy blocks, and presets that describe the agent.
+"""The system instruction: an instruction and four policy blocks, which can be replaced.
 
 Models from GPT-5.5 on follow short policies better.
 """
 
 import re
-from collections.abc import Mapping
-from os.path import commonpath, getsize, join, realpath
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from gpt5_agent.ports import Guide
-from gpt5_agent.request import ChosenStyle, PolicyStyle
-from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_text, parse_json_object
+
+PolicyStyle = Literal["full", "lean", "auto"]
+POLICY_STYLES: Sequence[PolicyStyle] = ("full", "lean", "auto")
+ChosenStyle = Literal["full", "lean"]
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
@@ -116,77 +117,3 @@ def _wrap_in_tag(text: str, tag: str) -> str:
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
     return f"<{tag}>\n{inner}\n</{tag}>"
-
-
-_MAX_PRESET_CHARACTERS = 1_000_000
-
-_PRESETS: Mapping[str, Guide] = {
-    "researcher": Guide(
-        system_prompt="You find things out. Prefer primary and recent sources, compare "
-        "at least two of them for every claim that matters, and name the source beside "
-        "the claim. Separate what is established from what is disputed."
-    ),
-    "engineer": Guide(
-        system_prompt="You are an experienced software engineer. Read before you "
-        "write, change as little as solves the problem, keep to the style of what is "
-        "there, and say how you checked that it works. Show code in fenced blocks.",
-        temperature=0.2,
-    ),
-    "companion": Guide(
-        system_prompt="You help with everyday questions in plain, friendly words. "
-        "Answer first, then explain, and keep it short unless more is asked for.",
-        memory_policy="sliding-window",
-    ),
-}
-
-
-def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
-    name = name.strip()
-    if not name:
-        return Guide(system_prompt="")
-    path = _find_preset_file(name, folder)
-    if path:
-        return _read_preset_file(name, path)
-    if name in _PRESETS:
-        return _PRESETS[name]
-    known_names = ", ".join(_PRESETS)
-    raise _preset_error(
-        name, f"is neither a file of PRESETS_DIR nor one of {known_names}"
-    )
-
-
-def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a file in the folder; empty without one.
-
-    A name cannot lead out of the folder, not even by a link.
-    """
-    if not folder.strip():
-        return ""
-    folder_path = realpath(folder.strip())
-    try:
-        path = realpath(join(folder_path, f"{name}.json"))
-        getsize(path)
-    except (OSError, ValueError):
-        return ""
-    return path if commonpath((folder_path, path)) == folder_path else ""
-
-
-def _read_preset_file(name: str, path: str) -> Guide:
-    """Return the guide in a file; raises InvalidRequest."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
-    except (OSError, ValueError):
-        raise _preset_error(name, "cannot be read as a preset") from None
-
-
-def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
-    return InvalidRequest(
-        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
-        "valves, or the file."
-    )

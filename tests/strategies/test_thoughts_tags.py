@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpt5_agent.agent.thoughts import ThoughtFilter
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from strategies.thoughts import ThoughtFilter
 
 Shown = tuple[str, str]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gpt5_agent.agent.memory import apply_memory_policy, build_memory_items
-from gpt5_agent.agent.policy import find_preset
-from gpt5_agent.ports import Guide
+from gpt5_agent.shell.presets import find_preset
 from openai_responses.errors import InvalidRequest
+from strategies.guide import Guide
+from strategies.memory import apply_memory_policy, build_memory_items
 
 MEMBERS = {
     "systemPrompt": "You sail.",

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from gpt5_agent.agent.thoughts import ThoughtFilter, read_answer_text
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
 from runs.sample import Page, call, message, reasoning, refusal, run_of
+from strategies.thoughts import ThoughtFilter, read_answer_text
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
 SHOWN, HIDDEN = True, False

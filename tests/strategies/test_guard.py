@@ -8,11 +8,6 @@ import pytest
 
 from agents.sample import REPEATED
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.tools.guard import (
-    TOOL_FAILED_TEXT,
-    GuardedTools,
-    find_own_names,
-)
 from openai_responses.items import Item
 from openai_responses.loop.tools import CallLimits, ToolResult, Toolset
 from runs.tools import (
@@ -27,6 +22,10 @@ from runs.tools import (
     endless,
     exiting,
     out_of_time,
+)
+from strategies.guard import (
+    TOOL_FAILED_TEXT,
+    GuardedTools,
 )
 
 PARSE = "tool arguments parse error: "
@@ -48,7 +47,7 @@ SCHEMAS = {"get_weather": CITY, "paint": COLORS}
 
 def guarded() -> GuardedTools:
     """Two tools that there are."""
-    return GuardedTools(SCHEMAS, MemoryTools().call, print)
+    return GuardedTools(SCHEMAS, MemoryTools().call, interactive=["paint"])
 
 
 def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
@@ -87,19 +86,21 @@ def test_r18_unknown_tool_is_refused() -> None:
     assert refusal("{}", "") == "there is not a tool named "
 
 
-def test_r19_value_that_is_no_option_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "options"),
+    [
+        ("color", "green", "green", ["red", "blue"]),
+        ("size", 3, "3", ["1", "2"]),
+        ("loud", False, "false", ["true"]),
+        ("shape", "square", "square", ["round", "flat"]),
+    ],
+)
+def test_r19_value_that_is_no_option_is_refused(
+    name: str, value: object, shown: str, options: list[str]
+) -> None:
     """Numbers and true compare by their texts."""
-    assert painted(color="green") == (
-        VALIDATION + "parameter 'color' value 'green' not in options ['red', 'blue']"
-    )
-    assert painted(size=3) == (
-        VALIDATION + "parameter 'size' value '3' not in options ['1', '2']"
-    )
-    assert painted(loud=False) == (
-        VALIDATION + "parameter 'loud' value 'false' not in options ['true']"
-    )
-    assert painted(shape="square") == (
-        VALIDATION + "parameter 'shape' value 'square' not in options ['round', 'flat']"
+    assert painted(**{name: value}) == (
+        f"{VALIDATION}parameter '{name}' value '{shown}' not in options {options}"
     )
 
 
@@ -155,8 +156,13 @@ class Bench:
         )
         self.logged: list[str] = []
         schemas = dict.fromkeys(self.inner.functions, CITY)
-        self.guard = GuardedTools(schemas, self.inner.call, self.logged.append)
-        self.toolset = Toolset(self.guard, limits=CallLimits(**limits))
+        self.guard = GuardedTools(schemas, self.inner.call)
+        self.toolset = Toolset(
+            self.guard,
+            limits=CallLimits(**limits),
+            log=self.logged.append,
+            failure_text=TOOL_FAILED_TEXT,
+        )
 
     async def answer(self, call: Item) -> ToolResult:
         """What a call gets, as the strategy makes it."""
@@ -234,9 +240,7 @@ def test_r21_call_that_succeeded_may_be_made_again() -> None:
     assert str(wrong.output).startswith(VALIDATION)
 
 
-def test_r21_same_calls_side_by_side_are_made_one_after_the_failure_of_the_other() -> (
-    None
-):
+def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None:
     """The second waited for its turn."""
     bench = Bench(at_once=1)
     calls = [calling("breaking", n) for n in (1, 2)]
@@ -265,37 +269,12 @@ def test_stop_passes_through() -> None:
     assert bench.inner.left == ["endless"]
 
 
-def test_no_tool_stands_for_another_or_waits_for_a_person() -> None:
-    """Each is called by its own name, within the limits."""
+def test_no_tool_stands_for_another() -> None:
+    """Each is called by its own name, and within the limits unless it is exempt."""
     tools = guarded()
 
     assert not tools.is_interactive("get_weather")
+    assert tools.is_interactive("paint")
     assert tools.resolve_call("paint", {"a": 1}) == ("paint", {"a": 1})
     assert tools.parameters("get_weather") == CITY
     assert tools.parameters("surprise") is None
-
-
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("files_delete", {"delete"}),
-        ("files_files_files_delete", {"delete"}),
-        ("files_files_delete", {"delete", "files_delete"}),
-        ("my_files_list", {"list"}),
-        ("my_files_my_files_list", {"list"}),
-        ("delete_files", set()),
-        ("filesdelete", set()),
-        ("files", set()),
-    ],
-)
-def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> None:
-    """The id may stand in front several times, and the name may begin like it."""
-    assert own <= set(find_own_names(name, {"files", "my_files", "server"}))
-    assert bool(own) == bool(find_own_names(name, {"files", "my_files", "server"}))
-
-
-def test_long_name_is_read_in_one_go() -> None:
-    """It grows no list of names."""
-    name = "a_" * 50_000 + "delete"
-
-    assert find_own_names(name, {"a"}) == ["delete", "a_delete"]
