@@ -474,16 +474,20 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
+    # Bodies and the live event nest the error, the documented event is flat.
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping):
         wire = wire["error"]
     fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
     if isinstance(fields.get("error"), str):  # xAI: the code stands beside the words
         fields = {**fields, "message": fields["error"]}
+    # FastAPI, and so vLLM, lists what does not fit its types.
     if isinstance(fields.get("detail"), list):
         fields = _read_detail(fields["detail"])
     message = as_text(fields.get("message") or fields.get("detail"))
+    # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
+    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
+    # names no place; the API's may quote what looks like a body.
     raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
-    # A gateway's own error names no place; the API's may quote what looks like a body.
     if not fields.get("param"):
         inner = _inner_error(raw) or _inner_error(message)
         if inner is not None:
@@ -1341,9 +1345,12 @@ def _refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a sentence can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    # Whatever code comes with it: the key is wrong.
     if status == 401:
         return ["401"]
     words = [word for word in _words(error) if word != str(status)]
+    # Gateways send no code: "The model `x` does not exist"; Azure: "The API deployment
+    # for this resource does not exist".
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         words.append("model_not_found")
     # A 404 about a place of the request does not mean that BASE_URL is wrong.
@@ -2759,6 +2766,8 @@ _KINDS = (
     ToolKind(
         "web_search",
         older_types=("web_search_preview",),
+        # "The following tools cannot be used with reasoning.effort 'minimal':
+        # web_search." (openai/codex 3559); of the others no refusal was reported.
         items={"web_search_call": ItemKind(required=("action",), is_call=True)},
         include="web_search_call.action.sources",
         refused_at_minimal=True,
@@ -2782,12 +2791,15 @@ _KINDS = (
             "headers",
         ),
         items={
+            # Without the list the API asks the server again at each request.
             "mcp_list_tools": ItemKind(required=("server_label", "tools")),
             "mcp_call": ItemKind(
                 required=("server_label", "name", "arguments"),
                 text=("arguments", "arguments"),
                 is_call=True,
             ),
+            # An approval holds for one response; without it the API would make the call
+            # again.
             "mcp_approval_request": ItemKind(
                 required=("id", "server_label", "name", "arguments"),
                 returned="same_run",
@@ -2817,6 +2829,8 @@ _KINDS = (
     ToolKind(
         "image_generation",
         closed_fields=("input_image_mask",),
+        # The API looks it up by its id, even if the picture is in it (pydantic-ai
+        # 2.68.0).
         items={"image_generation_call": ItemKind(returned="never")},
         refused_at_minimal=True,
     ),
@@ -2891,13 +2905,14 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)
-"""They are compared, not hashed."""
+"""A tuple compares: a stored `type` may be a list, which no set can look up."""
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
+    # The type `EasyInputMessage` of openai-python 3.54.0 has no `type`.
     if kind is None and "role" in item:
         return "message"
     return kind if isinstance(kind, str) else ""
@@ -2963,6 +2978,7 @@ def is_reasoning(item: JsonObject) -> bool:
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
+    # Models up to gpt-5.2 have no phase, and other servers none at all.
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
@@ -3001,11 +3017,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     the configuration update of the API that may follow it: an answer is refused without
     its call.
     """
+    # A compaction stands for all in front of it; a chat may hold several.
     indexes = [index for index, item in enumerate(items) if is_compaction(item)]
     if not indexes:
         return list(items)
     start = indexes[-1]
     end = start + 1 + count_updates(items[start + 1 :])
+    # Instructions are sent as the first developer message; a compaction lacks them.
     instructions = [item for item in items[:1] if item.get("role") == "developer"]
     waiting = _waiting_items(items[:start])
     added = [item for item in items[:start] if item_type(item) == ADDED_TOOLS]
@@ -3126,7 +3144,8 @@ def _wait_for_output(
 
     Of some calls only the place is known, not the name: they have no pair. A call
     that was stopped gets no output. Some servers give its id again to a call of a later
-    turn, which counts instead.
+    turn, which counts instead (recorded at Bedrock, whose first call is always
+    `call_0`).
     """
     if not items[index].get("name"):
         return
@@ -3184,6 +3203,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
             continue
         if kind in _OUTPUTS and index not in paired:
             continue
+        # Reasoning without its product is a 400 (recorded, 986 and 1009), and its
+        # product may be the lost call.
         if _is_no_product(item) or (has_lost_call and kind not in _CALLS):
             dangling = []
         has_lost_call = False
@@ -3232,6 +3253,7 @@ def is_image_call(item: JsonObject) -> bool:
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
+    # As input the API takes neither SVG nor moving GIF.
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
@@ -3243,6 +3265,7 @@ def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     subtype = _image_format(item)
     if subtype == "svg":
+        # The media type of RFC 6838; the API says `svg`.
         subtype = "svg+xml"
     return f"data:image/{subtype};base64,{item['result']}"
 
@@ -3313,6 +3336,7 @@ def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
         return is_kept_hosted(item) or has_image(item)
     if kind.is_encrypted:
         return is_ours and bool(item.get("encrypted_content"))
+    # Its effort may be one that the other model does not have.
     if item_type(item) == CONFIGURATION and not is_ours:
         return False
     is_of_the_model = item.get("role", "assistant") == "assistant"
@@ -3502,6 +3526,8 @@ def _are_prices(row: Any) -> bool:
 _LONG_INPUT = 272_000
 _LONG_INPUT_FACTOR = 2
 _LONG_OUTPUT_FACTOR = 1.5
+"""Above that, from gpt-5.4 on, the whole request costs more, also what was cached
+(OpenAI's pages of the models; LiteLLM 1.109.1)."""
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
@@ -3517,6 +3543,8 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
+    # A token is billed as input, as read or as written, never twice (guide "Prompt
+    # caching"). The counts of a server may not add up.
     uncached_tokens = max(0, usage.input - usage.cached - usage.cache_writes)
     input_cost = uncached_tokens * prices.input
     input_cost += usage.cached * cached
@@ -3535,6 +3563,7 @@ server that names none."""
 
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     """Return how often the standard price is paid; None if nobody says it."""
+    # `priority` was renamed `fast` on 2026-07-30; either may come back.
     if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":

@@ -45,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.storage": {"owui_chat"} | API_RUN,
     "owui_chat.input": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_chat.render": {"owui_chat"} | API_RUN,
-    "shells": {"openai_responses"},
+    "shells": API_RUN,
     "strategies": {"owui_chat"} | API_RUN,
     "owui_manifold": PIPE_RUN | {"strategies"} | CHAT | API_RUN,
     "owui_manifold.run": PIPE_PRESENT | {"shells"} | CHAT | API_RUN,
