@@ -337,7 +337,7 @@ async def test_a_changed_key_breaks_no_chat(
 
 
 @pytest.mark.asyncio
-async def test_what_a_shared_or_exported_chat_reveals(
+async def test_shared_or_exported_chat_carries_ciphertext(
     tab: Tab, member: User, simulator: Simulator
 ) -> None:
     """The README says so: both carry our keys."""
