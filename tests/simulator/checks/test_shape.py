@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from chats.pictures import PIXEL
+from upstream.simulated import KEY, Client
 
 pytestmark = pytest.mark.asyncio
 
@@ -159,28 +160,19 @@ TAKEN_TOOLS = [
 ]
 
 
-async def refused(client: Any, more: dict[str, Any]) -> dict[str, Any]:
-    """Send a body and return the error of the 400 that it must get."""
-    heard = await client.post({**client.body(), **more})
-    assert heard.status == 400, heard.raw
-    assert heard.error["type"] == "invalid_request_error"
-    error: dict[str, Any] = heard.error
-    return error
-
-
 @pytest.mark.parametrize(("more", "path"), UNKNOWN)
-async def test_unknown_fields(client: Any, more: dict[str, Any], path: str) -> None:
+async def test_unknown_fields(client: Client, more: dict[str, Any], path: str) -> None:
     """A field that the API lacks is named."""
-    error = await refused(client, more)
+    error = await client.refused(**more)
 
     assert error["message"] == f"Unknown parameter: '{path}'."
     assert (error["code"], error["param"]) == ("unknown_parameter", path)
 
 
 @pytest.mark.parametrize(("more", "path"), MISSING)
-async def test_missing_fields(client: Any, more: dict[str, Any], path: str) -> None:
+async def test_missing_fields(client: Client, more: dict[str, Any], path: str) -> None:
     """A required field that is absent is named."""
-    error = await refused(client, more)
+    error = await client.refused(**more)
 
     assert error["message"] == f"Missing required parameter: '{path}'."
     assert (error["code"], error["param"]) == ("missing_required_parameter", path)
@@ -188,10 +180,10 @@ async def test_missing_fields(client: Any, more: dict[str, Any], path: str) -> N
 
 @pytest.mark.parametrize(("more", "path", "expected", "got"), MISTYPED)
 async def test_mistyped_fields(
-    client: Any, more: dict[str, Any], path: str, expected: str, got: str
+    client: Client, more: dict[str, Any], path: str, expected: str, got: str
 ) -> None:
     """A value of another JSON type is told what was expected."""
-    error = await refused(client, more)
+    error = await client.refused(**more)
 
     assert error["message"] == (
         f"Invalid type for '{path}': expected {expected}, but got {got} instead."
@@ -201,10 +193,10 @@ async def test_mistyped_fields(
 
 @pytest.mark.parametrize(("more", "path", "words"), INVALID)
 async def test_values_outside_of_a_list(
-    client: Any, more: dict[str, Any], path: str, words: str
+    client: Client, more: dict[str, Any], path: str, words: str
 ) -> None:
     """A value outside of a closed list is told the list."""
-    error = await refused(client, more)
+    error = await client.refused(**more)
 
     assert error["message"].startswith("Invalid value: ")
     assert words in error["message"]
@@ -212,39 +204,43 @@ async def test_values_outside_of_a_list(
 
 
 @pytest.mark.parametrize(("more", "code", "path"), LIMITS)
-async def test_limits(client: Any, more: dict[str, Any], code: str, path: str) -> None:
+async def test_limits(
+    client: Client, more: dict[str, Any], code: str, path: str
+) -> None:
     """A value beyond its limit is refused; effort none lets sampling through."""
-    error = await refused(client, {**more, "reasoning": {"effort": "none"}})
+    error = await client.refused(**more, reasoning={"effort": "none"})
 
     assert (error["code"], error["param"]) == (code, path)
 
 
 @pytest.mark.parametrize(("tool", "path"), [*IMAGE_OPTIONS, *HOSTED_OPTIONS])
 async def test_options_of_hosted_tools(
-    client: Any, tool: dict[str, Any], path: str
+    client: Client, tool: dict[str, Any], path: str
 ) -> None:
     """An option that does not do is named."""
-    error = await refused(client, {"tools": [FUNCTION, tool]})
+    error = await client.refused(tools=[FUNCTION, tool])
 
     assert error["param"] == f"tools[1].{path}"
 
 
 @pytest.mark.parametrize("tool", TAKEN_TOOLS)
-async def test_hosted_tools_that_are_taken(client: Any, tool: dict[str, Any]) -> None:
+async def test_hosted_tools_that_are_taken(
+    client: Client, tool: dict[str, Any]
+) -> None:
     """What the types describe is taken."""
     await client.ask(tools=[tool])
 
 
-async def test_more_vector_stores_than_two(client: Any) -> None:
+async def test_more_vector_stores_than_two(client: Client) -> None:
     """The refusal names no place."""
     stores = {**STORES, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}
-    error = await refused(client, {"tools": [stores]})
+    error = await client.refused(tools=[stores])
 
     assert "maximum of 2 vector stores allowed" in error["message"]
     assert error["param"] is None
 
 
-async def test_a_background_that_is_a_preview(client: Any) -> None:
+async def test_a_background_that_is_a_preview(client: Client) -> None:
     """The refusal has a type of its own and names no place."""
     tool = {**DRAW, "model": "gpt-image-2", "background": "transparent"}
     heard = await client.post(client.body(tools=[tool]))
@@ -255,21 +251,21 @@ async def test_a_background_that_is_a_preview(client: Any) -> None:
 
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
-async def test_a_tier_that_the_model_has_not(client: Any, model: str) -> None:
+async def test_a_tier_that_the_model_has_not(client: Client, model: str) -> None:
     """The refusal has no code and names no place."""
-    error = await refused(client, {"model": model, "service_tier": "ultrafast"})
+    error = await client.refused(model=model, service_tier="ultrafast")
 
     assert error["message"] == "Unsupported service_tier: ultrafast"
     assert (error["code"], error["param"]) == (None, None)
     await client.ask(model="gpt-6.2-sol", service_tier="ultrafast")
 
 
-async def test_a_schema_for_a_model_without(client: Any) -> None:
+async def test_a_schema_for_a_model_without(client: Client) -> None:
     """One model writes no answers by a schema."""
     format = {"type": "json_schema", "name": "x", "schema": STRICT}
     more = {"model": "gpt-5.2-pro", "text": {"format": format}}
 
-    assert (await refused(client, more))["param"] == "text.format"
+    assert (await client.refused(**more))["param"] == "text.format"
 
 
 TOO_LONG = "x" * 10_485_761
@@ -292,16 +288,18 @@ PART = {"type": "input_text", "text": TOO_LONG}
     ],
 )
 async def test_texts_that_are_too_long(
-    client: Any, more: dict[str, Any], path: str
+    client: Client, more: dict[str, Any], path: str
 ) -> None:
     """Each text of an item has its limit, also in a part."""
-    error = await refused(client, more)
+    error = await client.refused(**more)
 
     assert (error["code"], error["param"]) == ("string_above_max_length", path)
 
 
 @pytest.mark.parametrize(("count", "status"), [(16_384, 200), (16_385, 400)])
-async def test_an_input_has_so_many_items(client: Any, count: int, status: int) -> None:
+async def test_an_input_has_so_many_items(
+    client: Client, count: int, status: int
+) -> None:
     """One more is refused, whatever the items are."""
     heard = await client.post(
         {
@@ -319,11 +317,10 @@ async def test_an_input_has_so_many_items(client: Any, count: int, status: int) 
 @pytest.mark.parametrize(
     "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
 )
-async def test_a_body_that_is_no_object(client: Any, raw: str | bytes) -> None:
+async def test_a_body_that_is_no_object(client: Client, raw: str | bytes) -> None:
     """A body that is no JSON object is refused in the API's words."""
-    url = f"{client.simulator.base_url}/responses"
-    headers = {"Authorization": "Bearer sk-simulator-1"}
-    async with client.session.post(url, data=raw, headers=headers) as answer:
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with client.session.post(client.url, data=raw, headers=headers) as answer:
         error = (await answer.json())["error"]
 
     assert answer.status == 400
@@ -358,19 +355,21 @@ SCHEMA_CASES = [
 
 
 @pytest.mark.parametrize(("schema", "words"), SCHEMA_CASES)
-async def test_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+async def test_schemas(client: Client, schema: dict[str, Any], words: str) -> None:
     """A function's schema must be a schema of an object, strict or not."""
-    error = await refused(client, {"tools": [{**FUNCTION, "parameters": schema}]})
+    error = await client.refused(tools=[{**FUNCTION, "parameters": schema}])
 
     assert error["message"] == f"Invalid schema for function 'f': {words}"
     assert error["code"] == "invalid_function_parameters"
 
 
 @pytest.mark.parametrize(("schema", "words"), STRICT_CASES)
-async def test_strict_schemas(client: Any, schema: dict[str, Any], words: str) -> None:
+async def test_strict_schemas(
+    client: Client, schema: dict[str, Any], words: str
+) -> None:
     """A strict function's schema must keep the rules of strict mode."""
     tool = {**FUNCTION, "parameters": schema, "strict": True}
-    error = await refused(client, {"tools": [tool]})
+    error = await client.refused(tools=[tool])
 
     assert words in error["message"]
     assert error["code"] == "invalid_function_parameters"
@@ -438,7 +437,7 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("more", ACCEPTED)
-async def test_what_the_api_takes(client: Any, more: dict[str, Any]) -> None:
+async def test_what_the_api_takes(client: Client, more: dict[str, Any]) -> None:
     """The stand-in is strict, not stubborn."""
     heard = await client.post({**client.body(), **more})
 
