@@ -48,7 +48,7 @@ def output(name: str, type: str = "function_call_output") -> Item:
         ({}, ""),
     ],
 )
-def test_item_type(item: Item, kind: str) -> None:
+def test_short_message_is_a_message(item: Item, kind: str) -> None:
     """A message in its short form has no type of its own."""
     assert item_type(item) == kind
 
@@ -71,7 +71,7 @@ def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> Non
     assert [kind for kind, holds in tests.items() if holds(item)] == kinds
 
 
-def test_encrypted_reasoning() -> None:
+def test_only_reasoning_with_content_can_be_given_back() -> None:
     """Reasoning without its content cannot be given back."""
     assert has_encrypted_reasoning(REASONING)
     assert not has_encrypted_reasoning({**REASONING, "encrypted_content": None})
@@ -88,12 +88,12 @@ def test_encrypted_reasoning() -> None:
         ({"text": "a"}, ""),
     ],
 )
-def test_message_text(content: object, text: str) -> None:
+def test_text_of_a_message_has_texts_and_refusals(content: object, text: str) -> None:
     """A person reads the texts and the refusals."""
     assert message_text({"content": content}) == text
 
 
-def test_replayed_item() -> None:
+def test_replayed_item_loses_ids_states_and_nulls() -> None:
     """Ids, states and absent values go; all else stays, in its order."""
     item: Item = {
         "id": "rs_1",
@@ -115,7 +115,7 @@ def test_replayed_item() -> None:
     assert item == before
 
 
-def test_replayed_message() -> None:
+def test_replayed_message_keeps_its_phase() -> None:
     """Its phase stays; its parts lose what no input takes."""
     part: Item = {
         "type": "output_text",
@@ -140,7 +140,7 @@ def test_replayed_message() -> None:
     }
 
 
-def test_replayed_short_message() -> None:
+def test_replayed_short_message_keeps_its_text() -> None:
     """A text as content stays a text."""
     assert strip_for_replay({**USER, "id": "1"}) == USER
 
@@ -199,7 +199,9 @@ def test_output_answers_one_call_in_front_of_it(
         ),
     ],
 )
-def test_without_orphans(items: list[Item], kept: list[Item]) -> None:
+def test_half_pairs_go_with_their_reasoning(
+    items: list[Item], kept: list[Item]
+) -> None:
     """Half pairs go, with the reasoning that led to them; whole ones stay."""
     assert drop_orphans(items) == kept
 

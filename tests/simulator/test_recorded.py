@@ -86,7 +86,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-async def test_accepted_requests(client: Client, case: str) -> None:
+async def test_recorded_request_is_accepted(client: Client, case: str) -> None:
     """Each of them was refused here once."""
     heard = await client.post({**client.body(), **ACCEPTED[case]})
 
@@ -161,7 +161,7 @@ async def test_a_format_without_strict_is_strict(client: Client) -> None:
     }
 
 
-async def test_negative_temperature(client: Client) -> None:
+async def test_negative_temperature_is_refused_as_recorded(client: Client) -> None:
     """The words of line 967."""
     heard = await client.post(client.body(model="gpt-4o", temperature=-1))
 

@@ -83,7 +83,9 @@ async def test_a_stream_from_its_beginning(client: Client) -> None:
     assert (await client.get(id, stream="true", starting_after="5000")).events == []
 
 
-async def test_polling(client: Client) -> None:
+async def test_polled_response_is_whole_when_it_was_asked_for_often_enough(
+    client: Client,
+) -> None:
     """It works until it was asked for twice, and is whole the third time."""
     id = await queued(client, "sim:chat,halt=30,asks=3")
     states = [(await client.get(id)).body["status"] for _ in range(4)]
@@ -108,7 +110,7 @@ async def test_a_response_that_failed(client: Client, scenario: str) -> None:
     assert heard["error"]["code"] == "server_error"
 
 
-async def test_cancelling(client: Client) -> None:
+async def test_cancelled_response_keeps_what_is_done(client: Client) -> None:
     """What is done stays; a second time changes nothing."""
     id = await queued(client, "sim:chat,halt=60")
     heard = await client.cancel(id)
@@ -140,7 +142,7 @@ def _id_in(line: bytes) -> str:
     return "resp_" + rest.split('"')[0] if rest else ""
 
 
-async def test_unknown_ids(client: Client) -> None:
+async def test_unknown_or_foreign_id_is_not_found(client: Client) -> None:
     """Neither a made-up one, nor another organization's, nor one that was not stored."""
     id = await queued(client, "sim:chat")
     unstored = (await client.ask("Hello")).body["id"]
@@ -153,7 +155,9 @@ async def test_unknown_ids(client: Client) -> None:
     assert (await client.get(id, "sk-simulator-limited")).status == 200
 
 
-async def test_foreground_responses(client: Client) -> None:
+async def test_foreground_response_is_neither_streamed_nor_cancelled(
+    client: Client,
+) -> None:
     """Stored, one can be read, but neither streamed nor cancelled."""
     id = (await client.ask("Hello", store=True)).body["id"]
     assert (await client.get(id)).body["status"] == "completed"
@@ -169,7 +173,7 @@ async def test_only_a_stream_is_streamed_again(client: Client) -> None:
     assert (heard.status, heard.error["param"]) == (400, "stream")
 
 
-async def test_an_old_stream(client: Client) -> None:
+async def test_stream_of_five_minutes_ago_can_only_be_polled(client: Client) -> None:
     """After five minutes it can be polled alone."""
     first = await broken(client, "sim:chat,cut=9,aged")
     id = first[0]["response"]["id"]

@@ -136,7 +136,7 @@ def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> 
     assert cost(MILLION, model=model, host=host) == pytest.approx(expected)
 
 
-def test_own_prices() -> None:
+def test_own_prices_leave_unknown_what_is_not_given() -> None:
     """What is not given is not known."""
     text = '{"my-model": {"input": 2, "output": 8.5, "cached": 0}}'
     assert read_prices(text) == {"my-model": ModelPrices(2, 0, None, 8.5)}

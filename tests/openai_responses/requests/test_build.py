@@ -42,7 +42,7 @@ def payload(
     return built.payload()
 
 
-def test_bare_request() -> None:
+def test_bare_request_stores_nothing_and_asks_for_reasoning() -> None:
     """Nothing is stored, and reasoning is read again; nobody asked for more."""
     assert payload() == {
         "model": DEEP,
@@ -54,7 +54,7 @@ def test_bare_request() -> None:
     }
 
 
-def test_all_settings() -> None:
+def test_settings_are_sent_in_the_words_of_the_api() -> None:
     """What was chosen is sent in the API's words."""
     tool = {"type": "function", "name": "f", "parameters": None, "strict": False}
     settings = Settings("high", "detailed", "low", stream=False, tools=(tool,))
@@ -101,7 +101,7 @@ def api_parameters() -> set[str]:
         {"max_output_tokens": "50"},
     ],
 )
-def test_renamed_limits(body: dict[str, Any]) -> None:
+def test_limits_of_length_become_max_output_tokens(body: dict[str, Any]) -> None:
     """The API's own name wins, then the older one of Chat Completions."""
     sent = payload(**body)
     assert sent["max_output_tokens"] == 50
@@ -155,7 +155,9 @@ def test_null_leaves_room_for_the_settings() -> None:
         ("gpt-5.6-sol-none", None, True),
     ],
 )
-def test_sampling(model: str, effort: str | None, taken: bool) -> None:
+def test_sampling_goes_where_the_effort_allows_it(
+    model: str, effort: str | None, taken: bool
+) -> None:
     """Sampling parameters go only where the effort in force allows them."""
     asked: dict[str, Any] = {"temperature": 0.5, "top_p": 0.9, "top_logprobs": 2}
     sent = payload(model, reasoning_effort=effort, **asked)
@@ -180,7 +182,7 @@ def test_sampling(model: str, effort: str | None, taken: bool) -> None:
         ("gpt-5.6-sol", "low", {"reasoning_effort": " High "}, "high"),
     ],
 )
-def test_effort(
+def test_effort_of_the_caller_wins_over_setting_and_alias(
     alias: str, setting: str | None, body: dict[str, Any], effort: str | None
 ) -> None:
     """The caller's effort wins over the user's, that over the alias's."""
@@ -205,7 +207,7 @@ def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
 
 
 @pytest.mark.parametrize(("model", "most"), [(THINKING, "high"), (DEEP, "max")])
-def test_the_highest_effort(model: str, most: str) -> None:
+def test_max_means_the_highest_effort_of_the_model(model: str, most: str) -> None:
     """Who asks for the most there is gets the most that the model has."""
     assert payload(model, reasoning_effort="max")["reasoning"]["effort"] == most
 
@@ -230,7 +232,9 @@ def test_effort_of_a_model_that_nobody_knows() -> None:
         (PLAIN, None, None),
     ],
 )
-def test_summary(model: str, effort: str | None, summary: str | None) -> None:
+def test_summary_is_asked_for_where_a_model_reasons(
+    model: str, effort: str | None, summary: str | None
+) -> None:
     """A summary is asked for where there is something to sum up."""
     sent = payload(model, Settings(effort, "auto"))
     assert sent.get("reasoning", {}).get("summary") == summary
@@ -251,7 +255,7 @@ def test_summary(model: str, effort: str | None, summary: str | None) -> None:
         ),
     ],
 )
-def test_context_and_mode(
+def test_context_and_mode_go_where_the_model_has_them(
     model: str, settings: Settings, reasoning: dict[str, str] | None
 ) -> None:
     """Where the model has them, and where earlier reasoning is sent at all."""
@@ -283,7 +287,7 @@ def test_summary_of_the_caller() -> None:
         (Settings(verbosity="high"), {"verbosity": "low"}),
     ],
 )
-def test_verbosity(
+def test_verbosity_goes_where_the_model_has_it(
     model: str, sent: bool, settings: Settings, body: dict[str, Any]
 ) -> None:
     """It goes where the model has it; the caller's wins over the user's."""
@@ -342,7 +346,7 @@ def test_keys_that_are_not_the_callers(key: str) -> None:
 
 
 @pytest.mark.parametrize("stop", ["END", ["END"], []])
-def test_stop(stop: object) -> None:
+def test_stop_only_sets_truncation(stop: object) -> None:
     """It only sets `truncation`, and not over the caller's own."""
     assert payload(stop=stop) == {**payload(), "truncation": "disabled"}
     assert payload(stop=stop, truncation="auto")["truncation"] == "auto"
@@ -352,7 +356,9 @@ def test_stop(stop: object) -> None:
     ("model", "encrypted", "sent"),
     [(DEEP, True, True), (DEEP, False, False), (PLAIN, True, False)],
 )
-def test_include(model: str, encrypted: bool, sent: bool) -> None:
+def test_reasoning_is_included_where_it_will_be_used(
+    model: str, encrypted: bool, sent: bool
+) -> None:
     """The reasoning is asked for where there is some and it will be used."""
     settings = Settings(encrypted_reasoning=encrypted)
     assert ("include" in payload(model, settings)) is sent
@@ -365,7 +371,7 @@ def test_items_are_sent_as_they_are() -> None:
     assert json.dumps(built.payload()["input"]) == json.dumps([item])
 
 
-def test_empty_input() -> None:
+def test_request_without_an_item_is_refused() -> None:
     """There is a sentence for a chat without a message."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
         build_request(resolve_model(DEEP), "Be brief.", [], {}, Settings())

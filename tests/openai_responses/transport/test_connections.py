@@ -70,7 +70,9 @@ async def test_request_is_one_post_with_key_and_payload(
     assert upstream.bodies == [payload]
 
 
-async def test_headers_of_the_administrator(connections: Connections) -> None:
+async def test_headers_of_the_administrator_replace_ours(
+    connections: Connections,
+) -> None:
     """They are sent, in the place of ours where both say something."""
     extra = {"authorization": "Basic 123", "X-Team": "a"}
     async with Upstream(ANSWER) as upstream:
@@ -97,7 +99,7 @@ async def test_query_of_the_address(connections: Connections) -> None:
     assert request.path_qs == "/v1/responses?api-version=preview"
 
 
-async def test_lone_surrogate(connections: Connections) -> None:
+async def test_lone_surrogate_is_replaced(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
         payload = {"input": ["a\ud83d"]}
@@ -131,7 +133,7 @@ def error_body(**fields: str | None) -> str:
         (400, "[]", "HTTP 400. An admin"),
     ],
 )
-async def test_refusals(
+async def test_bad_status_has_a_message_that_quotes_nothing(
     connections: Connections, status: int, text: str, words: str
 ) -> None:
     """Each bad status has a sentence, and none of them quotes the server."""
@@ -271,13 +273,13 @@ async def test_any_header_gives_a_bounded_wait(
     assert found is None or 0 <= found <= 60
 
 
-async def test_nobody_listens(connections: Connections) -> None:
+async def test_refused_connection_names_the_server(connections: Connections) -> None:
     """A refused connection is told with the server's name."""
     with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1 cannot be reached"):
         await ask(connections, Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY))
 
 
-async def test_server_hangs_up(connections: Connections) -> None:
+async def test_server_that_hangs_up_cannot_be_reached(connections: Connections) -> None:
     """A connection that breaks before the answer is told as none."""
 
     async with Upstream(hang_up) as upstream:
@@ -464,7 +466,9 @@ async def test_server_that_never_answers(connections: Connections) -> None:
         await upstream.left.wait()
 
 
-async def test_silent_stream(connections: Connections) -> None:
+async def test_limit_between_events_ends_a_silent_stream(
+    connections: Connections,
+) -> None:
     """A chunk alone is no event: only who reads them knows that one arrived."""
     async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))

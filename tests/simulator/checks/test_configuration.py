@@ -241,7 +241,7 @@ async def test_the_model_calls_only_what_is_allowed(
     assert kinds == ["reasoning", "message"]
 
 
-async def test_pro_mode(client: Client) -> None:
+async def test_pro_mode_thinks_twice_as_long(client: Client) -> None:
     """It is echoed and thinks twice as long; 6.2 and older models have it not."""
     plain = await client.ask(model=SOL)
     pro = await client.ask(model=SOL, reasoning={"mode": "pro"})
@@ -330,7 +330,7 @@ async def test_the_reason_of_a_miss(client: Client, change: Any, reason: str) ->
     assert found["comparison_reusable_tokens"] == 0
 
 
-async def test_a_changed_input(client: Client) -> None:
+async def test_part_in_front_of_a_change_can_be_used_again(client: Client) -> None:
     """The part in front of the change can be used again."""
     first = await client.ask([LONG, USER], model=LAST)
     found = await compared(client, first.body["id"], [LONG, MORE])
@@ -340,7 +340,7 @@ async def test_a_changed_input(client: Client) -> None:
     assert found["cache_missed_tokens"] < 100
 
 
-async def test_a_compacted_context(client: Client) -> None:
+async def test_compaction_is_a_reason_of_its_own(client: Client) -> None:
     """That the context was compacted in between is a reason of its own."""
     managed = {
         "context_management": [{"type": "compaction", "compact_threshold": 1000}]

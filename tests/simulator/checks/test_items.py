@@ -168,7 +168,9 @@ async def test_two_reasonings_before_one_message(client: Client) -> None:
         ),
     ],
 )
-async def test_halves_of_calls(client: Client, items: list[Any], sentence: str) -> None:
+async def test_half_of_a_call_is_refused(
+    client: Client, items: list[Any], sentence: str
+) -> None:
     """A call needs its output and an output its call, in this order."""
     heard = await refused(client, items)
 
@@ -176,7 +178,7 @@ async def test_halves_of_calls(client: Client, items: list[Any], sentence: str) 
     assert (heard.error["param"], heard.error["code"]) == ("input", None)
 
 
-async def test_duplicates(client: Client) -> None:
+async def test_same_id_twice_is_refused(client: Client) -> None:
     """The same id may come once."""
     reasoning, message = await answered(client)
     twice = await refused(client, [reasoning, message, reasoning, message])

@@ -62,7 +62,7 @@ async def test_what_can_be_read(client: Client, part: dict[str, Any]) -> None:
         "data:image/png;base64,",
     ],
 )
-async def test_other_pictures(client: Client, url: str) -> None:
+async def test_bytes_of_a_picture_decide(client: Client, url: str) -> None:
     """The bytes decide, whatever the label says."""
     heard = await posted(client, image(url))
 
@@ -112,7 +112,7 @@ async def test_what_is_no_data_url(
         ({"type": "input_file", "file_data": document()["file_data"]}, "filename"),
     ],
 )
-async def test_what_is_missing(
+async def test_part_without_bytes_or_name_is_refused(
     client: Client, part: dict[str, Any], missing: str
 ) -> None:
     """A part needs its bytes, and a file its name."""
@@ -130,7 +130,7 @@ async def test_file_that_is_not_what_it_says(client: Client, content: bytes) -> 
     assert heard.error["code"] == "invalid_file"
 
 
-async def test_too_much(client: Client) -> None:
+async def test_too_many_bytes_or_pictures_are_refused(client: Client) -> None:
     """Files have 50 MB together; pictures are counted."""
     half = document(bytes(25_000_001), "text/plain")
 

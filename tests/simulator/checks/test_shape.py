@@ -161,7 +161,9 @@ TAKEN_TOOLS = [
 
 
 @pytest.mark.parametrize(("more", "path"), UNKNOWN)
-async def test_unknown_fields(client: Client, more: dict[str, Any], path: str) -> None:
+async def test_unknown_field_is_named(
+    client: Client, more: dict[str, Any], path: str
+) -> None:
     """A field that the API lacks is named."""
     error = await client.refused(**more)
 
@@ -170,7 +172,9 @@ async def test_unknown_fields(client: Client, more: dict[str, Any], path: str) -
 
 
 @pytest.mark.parametrize(("more", "path"), MISSING)
-async def test_missing_fields(client: Client, more: dict[str, Any], path: str) -> None:
+async def test_missing_field_is_named(
+    client: Client, more: dict[str, Any], path: str
+) -> None:
     """A required field that is absent is named."""
     error = await client.refused(**more)
 
@@ -179,7 +183,7 @@ async def test_missing_fields(client: Client, more: dict[str, Any], path: str) -
 
 
 @pytest.mark.parametrize(("more", "path", "expected", "got"), MISTYPED)
-async def test_mistyped_fields(
+async def test_mistyped_field_is_told_what_was_expected(
     client: Client, more: dict[str, Any], path: str, expected: str, got: str
 ) -> None:
     """A value of another JSON type is told what was expected."""
@@ -204,7 +208,7 @@ async def test_values_outside_of_a_list(
 
 
 @pytest.mark.parametrize(("more", "code", "path"), LIMITS)
-async def test_limits(
+async def test_value_beyond_its_limit_is_refused(
     client: Client, more: dict[str, Any], code: str, path: str
 ) -> None:
     """A value beyond its limit is refused; effort none lets sampling through."""
@@ -355,7 +359,9 @@ SCHEMA_CASES = [
 
 
 @pytest.mark.parametrize(("schema", "words"), SCHEMA_CASES)
-async def test_schemas(client: Client, schema: dict[str, Any], words: str) -> None:
+async def test_schema_of_a_function_is_one_of_an_object(
+    client: Client, schema: dict[str, Any], words: str
+) -> None:
     """A function's schema must be a schema of an object, strict or not."""
     error = await client.refused(tools=[{**FUNCTION, "parameters": schema}])
 
@@ -364,7 +370,7 @@ async def test_schemas(client: Client, schema: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize(("schema", "words"), STRICT_CASES)
-async def test_strict_schemas(
+async def test_strict_schema_keeps_the_rules_of_strict_mode(
     client: Client, schema: dict[str, Any], words: str
 ) -> None:
     """A strict function's schema must keep the rules of strict mode."""

@@ -192,7 +192,7 @@ async def test_an_update_that_a_server_does_not_know(
     assert heard.error["param"] == ("input[1].type" if form == "fields" else None)
 
 
-async def test_phrases(client: Client) -> None:
+async def test_phrase_names_neither_a_place_nor_an_id(client: Client) -> None:
     """What neither names a place nor an id."""
     run = {
         "type": "code_interpreter_call",

@@ -51,7 +51,7 @@ async def test_a_connection_that_breaks(client: Client) -> None:
     assert "This is turn 1" in (await client.stream()).text
 
 
-async def test_a_stall(client: Client) -> None:
+async def test_nothing_comes_behind_the_empty_item_of_a_stall(client: Client) -> None:
     """Nothing comes behind the empty item."""
     sim = client.simulator
     sim.faults.append(FailedStart("stall"))
@@ -62,7 +62,7 @@ async def test_a_stall(client: Client) -> None:
     assert (await sim.closed_early()).events_sent == 3
 
 
-async def test_only_behind_tools(client: Client) -> None:
+async def test_rounds_and_questions_fail_apart(client: Client) -> None:
     """The rounds of a question are told apart; so are questions."""
     client.simulator.faults.append(FailedStart("error", after_rounds=1, text="rain"))
     tools = [TOOL]

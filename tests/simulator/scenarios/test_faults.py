@@ -214,7 +214,9 @@ async def test_a_stream_without_an_end(client: Client, kind: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_compressed_answer(client: Client, stream: bool) -> None:
+async def test_gzip_compresses_although_nobody_accepts_it(
+    client: Client, stream: bool
+) -> None:
     """gzip compresses the body although the client accepts none."""
     sent = client.body("sim:chat,gzip", stream=stream)
     heard = await client.post(sent, **{"Accept-Encoding": "identity"})
@@ -223,7 +225,7 @@ async def test_a_compressed_answer(client: Client, stream: bool) -> None:
     assert heard.text
 
 
-async def test_a_redirection(client: Client) -> None:
+async def test_redirection_leads_to_itself(client: Client) -> None:
     """It names an address, and whoever follows it is redirected again."""
     body = client.body("sim:redirect")
     headers = {"Authorization": f"Bearer {KEY}"}

@@ -114,14 +114,14 @@ async def test_parameters_that_no_tool_takes(
     assert heard.error["param"] == param
 
 
-async def test_retired_picture_model(client: Client) -> None:
+async def test_retired_picture_model_is_refused(client: Client) -> None:
     """It was shut down."""
     heard = await client.post(client.body(tools=[{**DRAW, "model": "gpt-image-1"}]))
 
     assert (heard.status, heard.error["code"]) == (404, "model_not_found")
 
 
-async def test_files_of_containers(client: Client) -> None:
+async def test_openai_client_fetches_a_file_of_a_container(client: Client) -> None:
     """The openai client fetches one; what is not there is not found."""
     sim = client.simulator
     async with AsyncOpenAI(

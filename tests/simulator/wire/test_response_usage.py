@@ -100,7 +100,7 @@ async def test_newer_models_never_cache_instructions(client: Client) -> None:
 
 
 @pytest.mark.asyncio
-async def test_forgetting(client: Client) -> None:
+async def test_forgetting_empties_record_and_cache(client: Client) -> None:
     """forget() empties record and cache."""
     await client.ask(LONG)
     client.simulator.forget()
@@ -129,7 +129,7 @@ async def test_older_models_count_no_cache_writes(client: Client) -> None:
 
 
 @pytest.mark.asyncio
-async def test_the_sums(client: Client) -> None:
+async def test_reasoning_is_part_of_the_output(client: Client) -> None:
     """Reasoning is part of the output; total is input with output."""
     count = usage(await client.ask())
 
@@ -143,7 +143,9 @@ async def test_the_sums(client: Client) -> None:
     ("one", "other", "shared"),
     [(b"", b"abc", 0), (b"abc", b"abd", 2), (b"abc", b"abc", 3), (b"ab", b"abc", 2)],
 )
-def test_common_prefix(one: bytes, other: bytes, shared: int) -> None:
+def test_shared_bytes_at_the_head_are_counted(
+    one: bytes, other: bytes, shared: int
+) -> None:
     """The shared bytes at the head are counted."""
     assert count_common_prefix(one, other) == shared
 
