@@ -123,17 +123,7 @@ def test_null_means_not_given() -> None:
 
 def test_null_leaves_room_for_the_settings() -> None:
     """What a caller left out is what the user chose."""
-    sent = payload(
-        DEEP,
-        Settings("low", "auto", "high"),
-        reasoning={"effort": None, "summary": None},
-        text={"verbosity": None},
-    )
-    assert sent["reasoning"] == {
-        "effort": "low",
-        "summary": "auto",
-        "context": "all_turns",
-    }
+    sent = payload(DEEP, Settings(verbosity="high"), text={"verbosity": None})
     assert sent["text"] == {"verbosity": "high"}
 
 
@@ -180,36 +170,20 @@ def test_sampling_goes_where_the_effort_allows_it(
         ("gpt-5.6-sol", None, {"reasoning_effort": None}, None),
         ("gpt-5.6-sol", "low", {"reasoning_effort": ""}, "low"),
         ("gpt-5.6-sol", "low", {"reasoning_effort": " High "}, "high"),
+        (THINKING, None, {"reasoning_effort": "none"}, None),
+        (THINKING, None, {"reasoning_effort": "xhigh"}, None),
+        (DEEP, None, {"reasoning_effort": "minimal"}, None),
+        (PLAIN, None, {"reasoning_effort": "high"}, None),
+        (THINKING, None, {"reasoning_effort": "max"}, "high"),
     ],
 )
 def test_effort_of_the_caller_wins_over_setting_and_alias(
     alias: str, setting: str | None, body: dict[str, Any], effort: str | None
 ) -> None:
-    """The caller's effort wins over the user's, that over the alias's."""
+    """One that the model lacks is not sent; `max` is the highest that it has."""
     sent = payload(alias, Settings(setting), **body)
     assert sent.get("reasoning", {}).get("effort") == effort
-    assert sent["model"] == DEEP
-
-
-@pytest.mark.parametrize(
-    ("model", "effort"),
-    [
-        (THINKING, "none"),
-        (THINKING, "xhigh"),
-        (DEEP, "minimal"),
-        (PLAIN, "high"),
-    ],
-)
-def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
-    """It is not sent: the model does what it does by itself."""
-    sent = payload(model, reasoning_effort=effort)
-    assert "effort" not in sent.get("reasoning", {})
-
-
-@pytest.mark.parametrize(("model", "most"), [(THINKING, "high"), (DEEP, "max")])
-def test_max_means_the_highest_effort_of_the_model(model: str, most: str) -> None:
-    """Who asks for the most there is gets the most that the model has."""
-    assert payload(model, reasoning_effort="max")["reasoning"]["effort"] == most
+    assert sent["model"] == resolve_model(alias).id
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:
@@ -221,58 +195,70 @@ def test_effort_of_a_model_that_nobody_knows() -> None:
     assert sent["include"] == ["reasoning.encrypted_content"]
 
 
-@pytest.mark.parametrize(
-    ("model", "effort", "summary"),
-    [
-        (DEEP, None, "auto"),
-        (DEEP, "high", "auto"),
-        (DEEP, "none", None),
-        (CHOOSING, None, None),  # does not think by itself
-        (CHOOSING, "low", "auto"),
-        (PLAIN, None, None),
-    ],
-)
-def test_summary_is_asked_for_where_a_model_reasons(
-    model: str, effort: str | None, summary: str | None
-) -> None:
-    """A summary is asked for where there is something to sum up."""
-    sent = payload(model, Settings(effort, "auto"))
-    assert sent.get("reasoning", {}).get("summary") == summary
+ALL = {"context": "all_turns"}
 
 
 @pytest.mark.parametrize(
-    ("model", "settings", "reasoning"),
+    ("model", "settings", "own", "reasoning"),
     [
-        ("gpt-6.1-sol", Settings(), {"context": "all_turns"}),
-        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), None),
-        ("gpt-5.4-pro", Settings(), {"context": "all_turns"}),
-        ("gpt-5.2", Settings(), None),
-        ("gpt-6.1-sol-pro", Settings(), {"context": "all_turns", "mode": "pro"}),
+        (DEEP, Settings(summary="auto"), {}, {"summary": "auto", **ALL}),
+        (DEEP, Settings("none", "auto"), {}, {"effort": "none", **ALL}),
+        (CHOOSING, Settings(summary="auto"), {}, None),
+        (CHOOSING, Settings("low", "auto"), {}, {"effort": "low", "summary": "auto"}),
+        (PLAIN, Settings(summary="auto"), {}, None),
+        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), {}, None),
+        ("gpt-5.4-pro", Settings(), {}, ALL),
+        ("gpt-5.2", Settings(), {}, None),
+        ("gpt-6.1-sol-pro", Settings(), {}, {"mode": "pro", **ALL}),
         (
             "gpt-5.6-sol-pro-none",
             Settings(encrypted_reasoning=False),
+            {},
             {"effort": "none", "mode": "pro"},
         ),
+        (
+            "gpt-6.1-sol-pro",
+            Settings(),
+            {"context": "current_turn", "mode": "standard"},
+            {"context": "current_turn", "mode": "standard"},
+        ),
+        (
+            DEEP,
+            Settings("low", "auto"),
+            {"summary": "concise"},
+            {"effort": "low", "summary": "concise", **ALL},
+        ),
+        (
+            DEEP,
+            Settings("low", "auto"),
+            {"effort": None, "summary": None},
+            {"effort": "low", "summary": "auto", **ALL},
+        ),
+    ],
+    ids=[
+        "summary",
+        "no summary without an effort",
+        "does not think by itself",
+        "thinks when asked to",
+        "never thinks",
+        "no context for what is not carried",
+        "context of a pro model",
+        "no context before 5.4",
+        "mode of a name",
+        "mode and effort of a name",
+        "context and mode of the caller",
+        "summary of the caller",
+        "null is no choice",
     ],
 )
-def test_context_and_mode_go_where_the_model_has_them(
-    model: str, settings: Settings, reasoning: dict[str, str] | None
+def test_reasoning_has_what_the_model_takes(
+    model: str,
+    settings: Settings,
+    own: dict[str, Any],
+    reasoning: dict[str, str] | None,
 ) -> None:
-    """Where the model has them, and where earlier reasoning is sent at all."""
-    assert payload(model, settings).get("reasoning") == reasoning
-
-
-def test_own_context_and_mode_win() -> None:
-    """Of a caller who may set them."""
-    own = {"context": "current_turn", "mode": "standard"}
-    assert payload("gpt-6.1-sol-pro", reasoning=own)["reasoning"] == own
-
-
-def test_summary_of_the_caller() -> None:
-    """Their own choice wins, with other keys of theirs."""
-    own = {"summary": "concise", "context": "all_turns"}
-    sent = payload(DEEP, Settings("low", "auto"), reasoning=own)
-    assert sent["reasoning"] == {"effort": "low", **own}
+    """The caller's own words win; a summary only where there is something to sum up."""
+    assert payload(model, settings, reasoning=own).get("reasoning") == reasoning
 
 
 @pytest.mark.parametrize(
