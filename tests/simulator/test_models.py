@@ -10,6 +10,13 @@ from chats.pictures import PNG, data_url
 from simulator.models import MODELS, is_retired, read_family
 from upstream.simulated import Client
 
+PARAMETER = "unsupported_parameter"
+VALUE = "unsupported_value"
+ALL_TURNS = {"context": "all_turns"}
+TTL = {"ttl": "30m"}
+OBFUSCATION = {"include_obfuscation": False}
+RETENTION = "prompt_cache_retention"
+RESPONSE = "previous_response_id"
 SAMPLING = [{"temperature": 0.5}, {"top_p": 0.5}]
 UP_TO_MAX = "'low', 'medium', 'high', 'xhigh', and 'max'"
 
@@ -171,67 +178,17 @@ async def test_an_effort_the_model_lacks(
 @pytest.mark.parametrize(
     ("model", "more", "code", "param"),
     [
-        (
-            "gpt-4.1",
-            {"reasoning": {"effort": "low"}},
-            "unsupported_parameter",
-            "reasoning.effort",
-        ),
-        (
-            "gpt-4.1",
-            {"reasoning": {"summary": "auto"}},
-            "unsupported_parameter",
-            "reasoning.summary",
-        ),
+        ("gpt-4.1", {"reasoning": {"effort": "low"}}, PARAMETER, "reasoning.effort"),
+        ("gpt-4.1", {"reasoning": {"summary": "auto"}}, PARAMETER, "reasoning.summary"),
         ("gpt-4.1", {"include": ["reasoning.encrypted_content"]}, None, "include"),
-        (
-            "gpt-4.1",
-            {"text": {"verbosity": "low"}},
-            "unsupported_value",
-            "text.verbosity",
-        ),
-        (
-            "gpt-5",
-            {"reasoning": {"summary": "concise"}},
-            "unsupported_value",
-            "reasoning.summary",
-        ),
-        (
-            "gpt-5.2",
-            {"reasoning": {"mode": "pro"}},
-            "unsupported_parameter",
-            "reasoning.mode",
-        ),
-        (
-            "gpt-5.2",
-            {"reasoning": {"context": "all_turns"}},
-            "unsupported_parameter",
-            "reasoning.context",
-        ),
-        (
-            "gpt-5.2",
-            {"prompt_cache_options": {"ttl": "30m"}},
-            "unsupported_parameter",
-            "prompt_cache_options",
-        ),
-        (
-            "gpt-5.6-sol",
-            {"prompt_cache_retention": "in_memory"},
-            "unsupported_value",
-            "prompt_cache_retention",
-        ),
-        (
-            "gpt-5.2",
-            {"stream_options": {"include_obfuscation": False}},
-            None,
-            "stream_options",
-        ),
-        (
-            "gpt-5.2",
-            {"previous_response_id": "resp_1"},
-            "previous_response_not_found",
-            "previous_response_id",
-        ),
+        ("gpt-4.1", {"text": {"verbosity": "low"}}, VALUE, "text.verbosity"),
+        ("gpt-5", {"reasoning": {"summary": "concise"}}, VALUE, "reasoning.summary"),
+        ("gpt-5.2", {"reasoning": {"mode": "pro"}}, PARAMETER, "reasoning.mode"),
+        ("gpt-5.2", {"reasoning": ALL_TURNS}, PARAMETER, "reasoning.context"),
+        ("gpt-5.2", {"prompt_cache_options": TTL}, PARAMETER, "prompt_cache_options"),
+        ("gpt-5.6-sol", {RETENTION: "in_memory"}, VALUE, RETENTION),
+        ("gpt-5.2", {"stream_options": OBFUSCATION}, None, "stream_options"),
+        ("gpt-5.2", {RESPONSE: "resp_1"}, "previous_response_not_found", RESPONSE),
     ],
 )
 async def test_parameters_that_a_model_rejects(

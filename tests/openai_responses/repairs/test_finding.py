@@ -212,10 +212,7 @@ CODE_GONE = LeaveOutKind("code_interpreter_call", LAST)
         (ApiError(None, None, "tools[0].parameters"), tool(LOOK)),
         (words("Invalid schema for function 'look': type is not valid."), tool(LOOK)),
         (words("Hosted tool 'web_search' is not supported with x."), tool(WEB)),
-        (
-            words("Error retrieving tool list from MCP server: 'clocks'."),
-            tool(CLOCKS),
-        ),
+        (words("Error retrieving tool list from MCP server: 'clocks'."), tool(CLOCKS)),
         (words("Vector store with id 'vs_5678' not found."), tool(STORES)),
         (
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),

@@ -22,9 +22,18 @@ SEARCH = {
     "status": "completed",
     "action": {"type": "search", "query": "x", "sources": []},
 }
+OUTPUT = {"type": "function_call_output", "call_id": "call_1"}
+TEXT = {"type": "input_text", "text": "x"}
+SAID = {"type": "output_text", "text": "x"}
+PICTURE = {"type": "input_image", "image_url": PIXEL, "detail": "auto"}
 LONG = "k" * 65
-ASSISTANT_PARTS = "Supported values are: 'output_text' and 'refusal'."
 USER_PARTS = "Supported values are: 'input_text', 'input_image', and 'input_file'."
+
+
+def user(content: Any) -> dict[str, Any]:
+    """A message of a user."""
+    return {"role": "user", "content": content}
+
 
 UNKNOWN = [
     ({"messages": []}, "messages"),
@@ -46,15 +55,14 @@ MISSING = [
     ({"input": [{"content": "x"}]}, "input[0].type"),
     ({"input": [{"type": "message", "content": "x"}]}, "input[0].role"),
     ({"input": [{"role": "user"}]}, "input[0].content"),
-    (
-        {"input": [{"role": "user", "content": [{"text": "x"}]}]},
-        "input[0].content[0].type",
-    ),
+    ({"input": [user([{"text": "x"}])]}, "input[0].content[0].type"),
     ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools[0].name"),
     ({"tools": [{"name": "f"}]}, "tools[0].type"),
     ({"tool_choice": {"type": "function"}}, "tool_choice.name"),
     ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
 ]
+ARGUMENTS = "input[0].arguments"
+EMPTY_THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [], "content": None}
 MISTYPED = [
     ({"temperature": "hot"}, "temperature", "a decimal", "a string"),
     ({"stream": "yes"}, "stream", "a boolean", "a string"),
@@ -63,20 +71,10 @@ MISTYPED = [
     ({"input": ["x"]}, "input[0]", "an object", "a string"),
     ({"metadata": {"a": 1}}, "metadata.a", "a string", "an integer"),
     ({"tools": {}}, "tools", "an array", "an object"),
+    ({"input": [{**CALL, "arguments": {}}]}, ARGUMENTS, "a string", "an object"),
+    ({"input": [EMPTY_THOUGHT]}, "input[0].content", "an array", "null"),
     (
-        {"input": [{**CALL, "arguments": {}}]},
-        "input[0].arguments",
-        "a string",
-        "an object",
-    ),
-    (
-        {"input": [{"type": "reasoning", "summary": [], "content": None}]},
-        "input[0].content",
-        "an array",
-        "null",
-    ),
-    (
-        {"input": [{"role": "user", "content": None}]},
+        {"input": [user(None)]},
         "input[0].content",
         "one of a string or an array",
         "null",
@@ -89,16 +87,7 @@ INVALID = [
     ({"input": [{"type": "dream"}]}, "input[0].type", "'item_reference'"),
     ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role", "'tool'"),
     (
-        {
-            "input": [
-                {"role": "assistant", "content": [{"type": "input_text", "text": "x"}]}
-            ]
-        },
-        "input[0].content[0]",
-        ASSISTANT_PARTS,
-    ),
-    (
-        {"input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]},
+        {"input": [user([{"type": "text", "text": "x"}])]},
         "input[0].content[0]",
         USER_PARTS,
     ),
@@ -281,14 +270,8 @@ PART = {"type": "input_text", "text": TOO_LONG}
     [
         ({"input": TOO_LONG}, "input"),
         ({"instructions": TOO_LONG}, "instructions"),
-        (
-            {"input": [{"role": "user", "content": [PART]}]},
-            "input[0].content[0].text",
-        ),
-        (
-            {"input": [{**CALL, "arguments": "x" * 1_048_577}]},
-            "input[0].arguments",
-        ),
+        ({"input": [user([PART])]}, "input[0].content[0].text"),
+        ({"input": [{**CALL, "arguments": "x" * 1_048_577}]}, ARGUMENTS),
     ],
 )
 async def test_texts_that_are_too_long(
@@ -306,10 +289,7 @@ async def test_an_input_has_so_many_items(
 ) -> None:
     """One more is refused, whatever the items are."""
     heard = await client.post(
-        {
-            "model": "gpt-4.1",
-            "input": [{"role": "user", "content": "sim:short"}] * count,
-        }
+        {"model": "gpt-4.1", "input": [user("sim:short")] * count}
     )
 
     assert heard.status == status
@@ -383,58 +363,19 @@ async def test_strict_schema_keeps_the_rules_of_strict_mode(
 
 
 ACCEPTED = [
-    {
-        "input": [
-            {"type": "message", "role": "developer", "content": "x"},
-            {"role": "user", "content": [{"type": "input_text", "text": "x"}]},
-        ]
-    },
+    {"input": [{"type": "message", "role": "developer", "content": "x"}, user([TEXT])]},
     {
         "input": [
             {"role": "assistant", "content": "x", "phase": "commentary"},
-            {"role": "user", "content": "y"},
+            user("y"),
         ]
     },
-    {
-        "input": [
-            {
-                "role": "assistant",
-                "phase": None,
-                "content": [{"type": "output_text", "text": "x"}],
-            },
-            {"role": "user", "content": "y"},
-        ]
-    },
-    {
-        "input": [
-            {
-                "role": "user",
-                "content": [
-                    {
-                        "type": "input_image",
-                        "image_url": PIXEL,
-                        "detail": "auto",
-                    }
-                ],
-            }
-        ]
-    },
-    {
-        "input": [
-            CALL,
-            {
-                "type": "function_call_output",
-                "call_id": "call_1",
-                "output": [{"type": "input_text", "text": "x"}],
-            },
-        ]
-    },
+    {"input": [{"role": "assistant", "phase": None, "content": [SAID]}, user("y")]},
+    {"input": [user([PICTURE])]},
+    {"input": [CALL, {**OUTPUT, "output": [TEXT]}]},
     {"tools": [FUNCTION], "tool_choice": {"type": "function", "name": "f"}},
     {"tools": [{"type": "web_search", "user_location": {"type": "approximate"}}]},
-    {
-        "text": {"verbosity": "low", "format": {"type": "json_object"}},
-        "input": "Answer in JSON",
-    },
+    {"text": {"format": {"type": "json_object"}}, "input": "Answer in JSON"},
     {"metadata": {"chat": "1"}, "service_tier": "fast", "truncation": "auto"},
     {"prompt_cache_options": {"ttl": "12h"}, "prompt_cache_key": "k" * 64},
     {"reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"}},
