@@ -146,13 +146,6 @@ async def test_bad_status_has_a_message_that_quotes_nothing(
     assert refused.value.__cause__ is None
 
 
-async def test_refusal_whose_body_breaks_off(connections: Connections) -> None:
-    """The status alone says enough."""
-    async with Upstream(breaking(b'{"error"', status=429)) as upstream:
-        with pytest.raises(ApiRefused, match="rate limit"):
-            await ask(connections, upstream.endpoint)
-
-
 async def test_refusal_in_pieces(connections: Connections) -> None:
     """A body that does not come at once is read to its end: the code decides much."""
 
@@ -279,14 +272,6 @@ async def test_refused_connection_names_the_server(connections: Connections) -> 
         await ask(connections, Endpoint(f"http://127.0.0.1:{free_port()}/v1", KEY))
 
 
-async def test_server_that_hangs_up_cannot_be_reached(connections: Connections) -> None:
-    """A connection that breaks before the answer is told as none."""
-
-    async with Upstream(hang_up) as upstream:
-        with pytest.raises(ConnectionFailed, match="cannot be reached"):
-            await ask(connections, upstream.endpoint)
-
-
 async def test_plain_server_behind_https(connections: Connections) -> None:
     """A server that speaks no TLS is told as one whose certificate is not good."""
     async with Upstream(ANSWER) as upstream:
@@ -346,27 +331,46 @@ async def test_host_that_no_name_server_takes(
         await ask(connections, Endpoint(f"http://{host}/v1", KEY))
 
 
+NO_API = "did not answer like the Responses API"
+
+
 @pytest.mark.parametrize(
-    ("text", "content_type"),
+    ("answer", "error", "words"),
     [
-        ("<html>Welcome</html>", "text/html"),
-        ("", "application/json"),
-        ("[]", "application/json"),
-        ("{}", "application/json"),
-        ('{"output": null}', "application/json"),
-        ('{"choices": [], "error": null}', "application/json"),
-        ("[" * 100_000, "application/json"),
-        (b"\xff\xff\xff", "application/json"),
+        (hang_up, ConnectionFailed, "cannot be reached"),
+        (breaking(b'{"output": ['), ConnectionFailed, "broke"),
+        (breaking(b'{"error"', status=429), ApiRefused, "rate limit"),
+        (replying("<html>Hi</html>", 200, "text/html"), UnreadableAnswer, NO_API),
+        (replying(""), UnreadableAnswer, NO_API),
+        (replying("[]"), UnreadableAnswer, NO_API),
+        (replying("{}"), UnreadableAnswer, NO_API),
+        (replying('{"output": null}'), UnreadableAnswer, NO_API),
+        (replying('{"choices": [], "error": null}'), UnreadableAnswer, NO_API),
+        (replying("[" * 100_000), UnreadableAnswer, NO_API),
+        (replying('{"output":' + "[" * 500 + "]" * 500), UnreadableAnswer, NO_API),
+        (replying(b"\xff\xff\xff"), UnreadableAnswer, NO_API),
+    ],
+    ids=[
+        "hangs up",
+        "breaks off",
+        "a refusal breaks off",
+        "a page",
+        "nothing",
+        "a list",
+        "an empty object",
+        "no output",
+        "Chat Completions",
+        "brackets",
+        "deep",
+        "no UTF-8",
     ],
 )
 async def test_answer_that_is_none(
-    connections: Connections, text: str, content_type: str
+    connections: Connections, answer: Answerer, error: type[Exception], words: str
 ) -> None:
-    """A page with status 200 is told as a wrong address."""
-    async with Upstream(replying(text, 200, content_type)) as upstream:
-        with pytest.raises(
-            UnreadableAnswer, match="did not answer like the Responses API"
-        ):
+    """A broken connection is told as one, a page as a wrong address."""
+    async with Upstream(answer) as upstream:
+        with pytest.raises(error, match=words):
             await ask(connections, upstream.endpoint)
 
 
@@ -378,13 +382,6 @@ async def test_error_with_status_200(connections: Connections) -> None:
             await ask(connections, upstream.endpoint)
     assert (refused.value.status, refused.value.error.code) == (200, "server_error")
     assert CANARY not in str(refused.value)
-
-
-async def test_answer_that_breaks_off(connections: Connections) -> None:
-    """Half a JSON answer is a broken connection, not an unreadable answer."""
-    async with Upstream(breaking(b'{"output": [')) as upstream:
-        with pytest.raises(ConnectionFailed, match="broke"):
-            await ask(connections, upstream.endpoint)
 
 
 async def test_stream_that_breaks_off(connections: Connections) -> None:

@@ -62,6 +62,10 @@ MISSING = [
     ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
 ]
 ARGUMENTS = "input[0].arguments"
+MISSING_CODE = "missing_required_parameter"
+UNKNOWN_WORDS = "Unknown parameter: PATH."
+MISSING_WORDS = "Missing required parameter: PATH."
+MISTYPED_WORDS = "Invalid type for PATH: expected {}, but got {} instead."
 EMPTY_THOUGHT: dict[str, Any] = {"type": "reasoning", "summary": [], "content": None}
 MISTYPED = [
     ({"temperature": "hot"}, "temperature", "a decimal", "a string"),
@@ -149,60 +153,46 @@ TAKEN_TOOLS = [
 ]
 
 
-@pytest.mark.parametrize(("more", "path"), UNKNOWN)
-async def test_unknown_field_is_named(
-    client: Client, more: dict[str, Any], path: str
+TOO_LONG = "x" * 10_485_761
+PART = {"type": "input_text", "text": TOO_LONG}
+TEXTS = [
+    ({"input": TOO_LONG}, "string_above_max_length", "input"),
+    ({"instructions": TOO_LONG}, "string_above_max_length", "instructions"),
+    (
+        {"input": [user([PART])]},
+        "string_above_max_length",
+        "input[0].content[0].text",
+    ),
+    (
+        {"input": [{**CALL, "arguments": "x" * 1_048_577}]},
+        "string_above_max_length",
+        ARGUMENTS,
+    ),
+]
+REFUSED = [
+    *((fields, "unknown_parameter", path, UNKNOWN_WORDS) for fields, path in UNKNOWN),
+    *((fields, MISSING_CODE, path, MISSING_WORDS) for fields, path in MISSING),
+    *(
+        (fields, "invalid_type", path, MISTYPED_WORDS.format(expected, got))
+        for fields, path, expected, got in MISTYPED
+    ),
+    *((fields, "invalid_value", path, words) for fields, path, words in INVALID),
+    *((fields, code, path, "") for fields, code, path in [*LIMITS, *TEXTS]),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "path", "words"),
+    REFUSED,
+    ids=[f"{row[1]}: {row[2]}" for row in REFUSED],
+)
+async def test_refusal_names_the_field(
+    client: Client, fields: dict[str, Any], code: str, path: str, words: str
 ) -> None:
-    """A field that the API lacks is named."""
-    error = await client.refused(**more)
+    """What the API lacks, wants, types, lists and limits."""
+    error = await client.refused(**{"reasoning": {"effort": "none"}, **fields})
 
-    assert error["message"] == f"Unknown parameter: '{path}'."
-    assert (error["code"], error["param"]) == ("unknown_parameter", path)
-
-
-@pytest.mark.parametrize(("more", "path"), MISSING)
-async def test_missing_field_is_named(
-    client: Client, more: dict[str, Any], path: str
-) -> None:
-    """A required field that is absent is named."""
-    error = await client.refused(**more)
-
-    assert error["message"] == f"Missing required parameter: '{path}'."
-    assert (error["code"], error["param"]) == ("missing_required_parameter", path)
-
-
-@pytest.mark.parametrize(("more", "path", "expected", "got"), MISTYPED)
-async def test_mistyped_field_is_told_what_was_expected(
-    client: Client, more: dict[str, Any], path: str, expected: str, got: str
-) -> None:
-    """A value of another JSON type is told what was expected."""
-    error = await client.refused(**more)
-
-    assert error["message"] == (
-        f"Invalid type for '{path}': expected {expected}, but got {got} instead."
-    )
-    assert (error["code"], error["param"]) == ("invalid_type", path)
-
-
-@pytest.mark.parametrize(("more", "path", "words"), INVALID)
-async def test_values_outside_of_a_list(
-    client: Client, more: dict[str, Any], path: str, words: str
-) -> None:
-    """A value outside of a closed list is told the list."""
-    error = await client.refused(**more)
-
-    assert error["message"].startswith("Invalid value: ")
-    assert words in error["message"]
-    assert (error["code"], error["param"]) == ("invalid_value", path)
-
-
-@pytest.mark.parametrize(("more", "code", "path"), LIMITS)
-async def test_value_beyond_its_limit_is_refused(
-    client: Client, more: dict[str, Any], code: str, path: str
-) -> None:
-    """A value beyond its limit is refused; effort none lets sampling through."""
-    error = await client.refused(**more, reasoning={"effort": "none"})
-
+    assert words.replace("PATH", f"'{path}'") in error["message"]
     assert (error["code"], error["param"]) == (code, path)
 
 
@@ -259,28 +249,6 @@ async def test_a_schema_for_a_model_without(client: Client) -> None:
     more = {"model": "gpt-5.2-pro", "text": {"format": format}}
 
     assert (await client.refused(**more))["param"] == "text.format"
-
-
-TOO_LONG = "x" * 10_485_761
-PART = {"type": "input_text", "text": TOO_LONG}
-
-
-@pytest.mark.parametrize(
-    ("more", "path"),
-    [
-        ({"input": TOO_LONG}, "input"),
-        ({"instructions": TOO_LONG}, "instructions"),
-        ({"input": [user([PART])]}, "input[0].content[0].text"),
-        ({"input": [{**CALL, "arguments": "x" * 1_048_577}]}, ARGUMENTS),
-    ],
-)
-async def test_texts_that_are_too_long(
-    client: Client, more: dict[str, Any], path: str
-) -> None:
-    """Each text of an item has its limit, also in a part."""
-    error = await client.refused(**more)
-
-    assert (error["code"], error["param"]) == ("string_above_max_length", path)
 
 
 @pytest.mark.parametrize(("count", "status"), [(16_384, 200), (16_385, 400)])
